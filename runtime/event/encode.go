@@ -1,0 +1,122 @@
+package event
+
+import (
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Append encodes p in its envelope behind dst. Deltas, nearly all of a run's events,
+// are written by hand without allocating; the rest goes through encoding/json.
+func Append(dst []byte, p Payload, m Metadata) ([]byte, error) {
+	dst = append(dst, `{"version":1,"type":"`...)
+	dst = append(dst, p.Type()...)
+	dst = append(dst, `","payload":`...)
+	dst, err := appendPayload(dst, p)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, `,"metadata":{"run_id":`...)
+	dst = AppendString(dst, m.RunID)
+	dst = append(dst, `,"session_id":`...)
+	dst = AppendString(dst, m.SessionID)
+	dst = append(dst, `,"sequence":`...)
+	dst = strconv.AppendInt(dst, m.Sequence, 10)
+	dst = append(dst, `,"timestamp_ms":`...)
+	dst = strconv.AppendInt(dst, m.TimestampMS, 10)
+	return append(dst, "}}"...), nil
+}
+
+// AppendFrame encodes an unnumbered frame behind dst.
+func AppendFrame(dst []byte, p Payload) ([]byte, error) {
+	dst = append(dst, `{"version":1,"type":"`...)
+	dst = append(dst, p.Type()...)
+	dst = append(dst, `","payload":`...)
+	dst, err := appendPayload(dst, p)
+	if err != nil {
+		return nil, err
+	}
+	return append(dst, '}'), nil
+}
+
+func appendPayload(dst []byte, p Payload) ([]byte, error) {
+	switch e := p.(type) {
+	case TextDelta:
+		return appendFields(dst, "text", e.Text), nil
+	case ReasoningDelta:
+		return appendFields(dst, "text", e.Text), nil
+	case ToolInputDelta:
+		if e.ID == "" {
+			return appendFields(dst, "delta", e.Delta), nil
+		}
+		return appendFields(dst, "id", e.ID, "delta", e.Delta), nil
+	case ToolOutputDelta:
+		return appendFields(dst, "id", e.ID, "name", e.Name, "delta", e.Delta), nil
+	}
+	b, err := json.Marshal(p)
+	return append(dst, b...), err
+}
+
+// appendFields writes an object of string fields given as key, value, key, value.
+func appendFields(dst []byte, kv ...string) []byte {
+	for i := 0; i < len(kv); i += 2 {
+		dst = append(dst, ",{"[btoi(i == 0)])
+		dst = append(dst, '"')
+		dst = append(dst, kv[i]...)
+		dst = append(dst, '"', ':')
+		dst = AppendString(dst, kv[i+1])
+	}
+	return append(dst, '}')
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+const hex = "0123456789abcdef"
+
+// AppendString writes s as a JSON string. Bytes that are not UTF-8 become U+FFFD, so
+// that what leaves the library is always valid JSON.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
+			dst = append(dst, s[start:i]...)
+			switch c {
+			case '"', '\\':
+				dst = append(dst, '\\', c)
+			case '\n':
+				dst = append(dst, '\\', 'n')
+			case '\r':
+				dst = append(dst, '\\', 'r')
+			case '\t':
+				dst = append(dst, '\\', 't')
+			default:
+				dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			}
+			i++
+			start = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && size == 1 {
+			dst = append(dst, s[start:i]...)
+			dst = append(dst, `\ufffd`...)
+			i++
+			start = i
+			continue
+		}
+		i += size
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
