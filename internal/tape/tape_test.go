@@ -1,0 +1,251 @@
+package tape
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a3s-lab/liba3s/runtime/fault"
+)
+
+func gap(label string, from, to int64) []byte {
+	return fmt.Appendf(nil, `{"gap":%q,"from":%d,"to":%d}`, label, from, to)
+}
+
+func item(n int64) []byte { return fmt.Appendf(nil, `{"n":%d}`, n) }
+
+// drain reads everything there is now, decoded.
+func drain(t *testing.T, c *Cursor, limit, size int) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	buf := make([]byte, size)
+	for {
+		n, needed, err := c.TryNext(limit, buf)
+		if errors.Is(err, fault.New(fault.Buffer, "", "")) {
+			buf = make([]byte, needed)
+			continue
+		}
+		if n == 0 {
+			return all
+		}
+		var batch []map[string]any
+		if err := json.Unmarshal(buf[:n], &batch); err != nil {
+			t.Fatalf("batch %q: %v", buf[:n], err)
+		}
+		if len(batch) > limit {
+			t.Fatalf("%d items, limit %d", len(batch), limit)
+		}
+		all = append(all, batch...)
+	}
+}
+
+func TestCursorReadsEverythingOnceInOrder(t *testing.T) {
+	for _, size := range []int{2, 20, 64, 1 << 16} {
+		for _, limit := range []int{1, 7, 256} {
+			tp := New("r", 0)
+			c := NewCursor(gap)
+			c.AddFrame([]byte(`{"n":-1}`), 0)
+			c.AddTape(tp, 0, nil)
+			c.Last()
+			for n := range int64(500) {
+				tp.Append(item(n))
+			}
+			tp.End()
+			got := drain(t, c, limit, size)
+			if len(got) != 501 {
+				t.Fatalf("size %d limit %d: %d items", size, limit, len(got))
+			}
+			for i, m := range got {
+				if m["n"] != float64(i-1) {
+					t.Fatalf("size %d limit %d: item %d is %v", size, limit, i, m)
+				}
+			}
+			if _, _, err := c.TryNext(1, make([]byte, 64)); fault.KindOf(err) != fault.End {
+				t.Fatalf("after the end: %v", err)
+			}
+			c.Close()
+		}
+	}
+}
+
+func TestTrimmedItemsComeFromBackfillOrAsGap(t *testing.T) {
+	tp := New("r", 0)
+	for n := range int64(100) {
+		tp.Append(item(n))
+	}
+	tp.Trim(60)
+	stopped := 0
+	fill := func(_ context.Context, from int64) (func() ([]byte, error), func()) {
+		n := from
+		return func() ([]byte, error) { n++; return item(n - 1), nil }, func() { stopped++ }
+	}
+	c := NewCursor(gap)
+	c.AddTape(tp, 10, fill)
+	got := drain(t, c, 16, 256)
+	if len(got) != 90 || got[0]["n"] != 10.0 || got[89]["n"] != 99.0 || stopped != 1 {
+		t.Fatalf("%d items, first %v, stopped %d", len(got), got[0], stopped)
+	}
+	c.Close()
+
+	c = NewCursor(gap)
+	c.AddTape(tp, 10, nil)
+	got = drain(t, c, 16, 256)
+	if len(got) != 41 || got[0]["gap"] != "r" || got[0]["from"] != 10.0 || got[0]["to"] != 60.0 || got[1]["n"] != 60.0 {
+		t.Fatalf("%d items, first %v", len(got), got[0])
+	}
+	c.Close()
+	if first, next, bytes := tp.Bounds(); first != 60 || next != 100 || bytes != 40*int64(len(item(60))) {
+		t.Fatalf("bounds %d %d %d", first, next, bytes)
+	}
+}
+
+func TestBlockedReaderIsWokenClosedAndCancelled(t *testing.T) {
+	cases := []struct {
+		name string
+		do   func(c *Cursor, cancel func())
+		want fault.Kind
+	}{
+		{"wake", func(c *Cursor, _ func()) { c.Wake() }, fault.Woken},
+		{"close", func(c *Cursor, _ func()) { c.Close() }, fault.Closed},
+		{"cancel", func(_ *Cursor, cancel func()) { cancel() }, fault.Cancelled},
+		{"end", func(c *Cursor, _ func()) { c.Last() }, fault.End},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			c := NewCursor(gap)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				_, _, err := c.Next(ctx, 1, make([]byte, 64))
+				done <- err
+			}()
+			tc.do(c, cancel)
+			if err := <-done; fault.KindOf(err) != tc.want {
+				t.Fatalf("%v", err)
+			}
+			cancel()
+			c.Close()
+		})
+	}
+}
+
+func TestManyReadersWhileWriting(t *testing.T) {
+	tp := New("r", 0)
+	var wg sync.WaitGroup
+	for range 8 {
+		c := NewCursor(gap)
+		c.AddTape(tp, 0, nil)
+		c.Last()
+		if _, err := c.FD(); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			defer c.Close()
+			want := int64(0)
+			buf := make([]byte, 1<<12)
+			for {
+				n, _, err := c.Next(t.Context(), 1+rand.IntN(64), buf)
+				if fault.KindOf(err) == fault.End {
+					if want != 5000 {
+						t.Errorf("ended at %d", want)
+					}
+					return
+				}
+				var batch []struct{ N int64 }
+				if err := json.Unmarshal(buf[:n], &batch); err != nil {
+					t.Errorf("%q: %v", buf[:n], err)
+					return
+				}
+				for _, b := range batch {
+					if b.N != want {
+						t.Errorf("got %d, want %d", b.N, want)
+						return
+					}
+					want++
+				}
+			}
+		})
+	}
+	for n := range int64(5000) {
+		tp.Append(item(n))
+	}
+	tp.End()
+	wg.Wait()
+}
+
+func TestFDIsReadableExactlyWhileSomethingIsPending(t *testing.T) {
+	tp := New("r", 0)
+	c := NewCursor(gap)
+	defer c.Close()
+	c.AddTape(tp, 0, nil)
+	tp.Append(item(0))
+	fd, err := c.FD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(want bool) {
+		t.Helper()
+		if got := readable(fd); got != want {
+			t.Fatalf("readable %v, want %v", got, want)
+		}
+	}
+	check(true)
+	drain(t, c, 10, 64)
+	check(false)
+	tp.Append(item(1))
+	check(true)
+	drain(t, c, 10, 64)
+	check(false)
+	c.Last()
+	tp.End()
+	check(true)
+}
+
+func TestBehindSaysWhoLagsAndWhenItMoves(t *testing.T) {
+	tp := New("r", 0)
+	if _, _, ok := tp.Behind(); ok {
+		t.Fatal("a cursor where there is none")
+	}
+	c := NewCursor(gap)
+	c.AddTape(tp, 0, nil)
+	tp.Append(item(0), item(1))
+	low, moved, ok := tp.Behind()
+	if low != 0 || !ok {
+		t.Fatal(low, ok)
+	}
+	drain(t, c, 10, 64)
+	select {
+	case <-moved:
+	case <-time.After(5 * time.Second):
+		t.Fatal("not told")
+	}
+	c.Close()
+}
+
+func BenchmarkDrain(b *testing.B) {
+	tp := New("r", 0)
+	it := fmt.Appendf(nil, "%0237d", 0)
+	for range 1 << 14 {
+		tp.Append(it)
+	}
+	buf := make([]byte, 128<<10)
+	b.ReportAllocs()
+	n := 0
+	for n < b.N {
+		c := NewCursor(gap)
+		c.AddTape(tp, 0, nil)
+		for {
+			w, _, _ := c.TryNext(256, buf)
+			if w == 0 {
+				break
+			}
+			n += (w - 1) / 238
+		}
+		c.Close()
+	}
+}
