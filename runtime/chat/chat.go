@@ -76,6 +76,19 @@ func (m Message) Calls() []Call {
 	return calls
 }
 
+// Answer adds the outcome of a call to a transcript: to the tool message at its end, or
+// as a new one.
+func Answer(messages []Message, id, output string, failed bool) []Message {
+	b := Block{Type: ToolResult, ToolUseID: id, Content: output, IsError: failed}
+	if n := len(messages); n > 0 && messages[n-1].Role == Tool {
+		last := messages[n-1]
+		last.Content = append(last.Content[:len(last.Content):len(last.Content)], b)
+		messages[n-1] = last
+		return messages
+	}
+	return append(messages, Message{Role: Tool, Content: []Block{b}})
+}
+
 // Call is a tool call that the model proposes.
 type Call struct {
 	// ID is unique in the session tree; the runtime makes it.

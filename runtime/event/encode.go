@@ -2,6 +2,7 @@ package event
 
 import (
 	"encoding/json"
+	"reflect"
 	"strconv"
 	"unicode/utf8"
 )
@@ -120,3 +121,38 @@ func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
 }
+
+// Decode gives the payload of a stored event as its Go type, or an Unknown with the
+// bytes if the type is not in the catalogue.
+func Decode(name string, raw json.RawMessage) (Payload, error) {
+	make, ok := decoders[name]
+	if !ok {
+		return Unknown{Name: name, Raw: raw}, nil
+	}
+	return make(raw)
+}
+
+// Unknown is an event of a newer version.
+type Unknown struct {
+	Name string
+	Raw  json.RawMessage
+}
+
+// Type is the wire name.
+func (u Unknown) Type() string { return u.Name }
+
+// MarshalJSON gives the payload back as it came.
+func (u Unknown) MarshalJSON() ([]byte, error) { return u.Raw, nil }
+
+var decoders = func() map[string]func(json.RawMessage) (Payload, error) {
+	m := make(map[string]func(json.RawMessage) (Payload, error), len(Catalogue))
+	for _, row := range Catalogue {
+		t := reflect.TypeOf(row.Payload)
+		m[row.Name] = func(raw json.RawMessage) (Payload, error) {
+			v := reflect.New(t)
+			err := json.Unmarshal(raw, v.Interface())
+			return v.Elem().Interface().(Payload), err
+		}
+	}
+	return m
+}()

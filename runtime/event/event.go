@@ -70,11 +70,15 @@ type (
 		ID    string `json:"id,omitempty"`
 		Delta string `json:"delta"`
 	}
-	// ToolExecutionStart says that a call passed the Gate and runs now.
+	// ToolExecutionStart says that a call passed the Gate and runs now. It is the intent
+	// fact of the call: written before anything happens, and flushed if the call has
+	// effects, so that a crash leaves no effect without a trace.
 	ToolExecutionStart struct {
 		ID   string          `json:"id"`
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
+		// ReadOnly says that repeating the call is harmless.
+		ReadOnly bool `json:"read_only,omitempty"`
 	}
 	// ToolEnd is the outcome of a call, refused ones included.
 	ToolEnd struct {
