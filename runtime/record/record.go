@@ -43,6 +43,8 @@ type Mark struct {
 	Replace *Replace `json:"replace,omitempty"`
 	// Artifact says that a long text was kept as a blob; its Content is empty here.
 	Artifact *Artifact `json:"artifact,omitempty"`
+	// Trace sums up a direct call of the host, which belongs to no run (S23).
+	Trace *TraceEvent `json:"trace,omitempty"`
 }
 
 // Replace is a compaction: the first Count messages give way to With.
@@ -93,6 +95,8 @@ type RunSnapshot struct {
 	Error       string `json:"error,omitempty"`
 	// EventCount is the number of the next event; trimming never lowers it.
 	EventCount int64 `json:"event_count"`
+	// Extra keeps the fields this version does not know.
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // RunRecord is a run with the events that are kept of it.
@@ -141,6 +145,9 @@ type Snapshot struct {
 	RunRecords          []RunRecord       `json:"run_records"`
 	VerificationReports []json.RawMessage `json:"verification_reports"`
 	SubagentTasks       []SubagentTask    `json:"subagent_tasks"`
+	// Extra keeps the fields this version does not know, such as those of 8.x; who
+	// saves a loaded session carries it over.
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // SubagentTask is the record of a delegated task; only the fields that a snapshot is
@@ -187,6 +194,8 @@ type SessionData struct {
 	Tasks           []json.RawMessage `json:"tasks"`
 	ParentID        string            `json:"parent_id,omitempty"`
 	Labels
+	// Extra keeps the fields this version does not know.
+	Extra map[string]json.RawMessage `json:"-"`
 }
 
 // Labels are opaque identity labels; they flow to records and are restored on resume.
@@ -221,8 +230,17 @@ type SessionConfig struct {
 	AutoCompact          bool            `json:"auto_compact"`
 	AutoCompactThreshold float64         `json:"auto_compact_threshold"`
 	StorageType          string          `json:"storage_type"`
+	QueueConfig          json.RawMessage `json:"queue_config,omitempty"`
 	ConfirmationPolicy   json.RawMessage `json:"confirmation_policy,omitempty"`
 	PermissionPolicy     json.RawMessage `json:"permission_policy,omitempty"`
-	PlanningMode         string          `json:"planning_mode"`
-	GoalTracking         bool            `json:"goal_tracking"`
+	// EnforceActiveSkillToolRestrictions is always written: 6.x requires it.
+	EnforceActiveSkillToolRestrictions bool            `json:"enforce_active_skill_tool_restrictions"`
+	MaxParallelTasks                   *int            `json:"max_parallel_tasks,omitempty"`
+	AutoDelegation                     json.RawMessage `json:"auto_delegation,omitempty"`
+	ParentID                           string          `json:"parent_id,omitempty"`
+	SecurityConfig                     json.RawMessage `json:"security_config,omitempty"`
+	PlanningMode                       string          `json:"planning_mode"`
+	GoalTracking                       bool            `json:"goal_tracking"`
+	// Extra keeps the fields this version does not know.
+	Extra map[string]json.RawMessage `json:"-"`
 }
