@@ -8,9 +8,10 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
 
-// Backfill reads items of a tape that were trimmed from memory, from number from on.
-// next gives one item after the other, nil at the end; stop must be called once.
-type Backfill func(ctx context.Context, from int64) (next func() ([]byte, error), stop func())
+// Backfill reads items of a tape that were trimmed from memory, from number from on, in
+// rising order. next gives one item after the other with its number, nil at the end;
+// stop must be called once.
+type Backfill func(ctx context.Context, from int64) (next func() (int64, []byte, error), stop func())
 
 // Gap makes the frame that stands for lost items [from, to) of the tape label.
 type Gap func(label string, from, to int64) []byte
@@ -42,9 +43,10 @@ type part struct {
 	tape  *Tape
 	pos   atomic.Int64
 	fill  Backfill
-	next  func() ([]byte, error)
+	next  func() (int64, []byte, error)
 	stop  func()
-	held  []byte // an item the puller gave that did not fit
+	held  []byte // an item that did not fit
+	heldN int64  // its number
 }
 
 // NewCursor makes a cursor without parts.
@@ -251,31 +253,45 @@ func (c *Cursor) old(p *part, buf []byte, w, limit int, first int64) (end, got, 
 		p.next, p.stop = p.fill(context.Background(), p.pos.Load())
 	}
 	for got < limit && p.pos.Load() < first {
-		item := p.held
-		if item == nil && p.next != nil {
-			item, _ = p.next() // an unreadable journal is a gap, told as one
-		}
-		if item == nil {
-			item = c.gap(p.tape.Label, p.pos.Load(), first)
-			p.fill = nil
-			p.release()
-			p.held = item
-			if end, needed = put(buf, w, item); end == w {
-				return w, got, needed, false
-			}
-			p.held = nil
-			p.pos.Store(first)
-			return end, got + 1, 0, false
+		pos := p.pos.Load()
+		n, item := p.pull(first)
+		to := n + 1
+		if n > pos { // lost: the gap comes first, the item after it
+			p.heldN, p.held = n, item
+			item, to = c.gap(p.tape.Label, pos, n), n
 		}
 		if end, needed = put(buf, w, item); end == w {
-			p.held = item
+			if to > n {
+				p.heldN, p.held = n, item
+			}
 			return w, got, needed, false
 		}
-		w, p.held = end, nil
-		p.pos.Add(1)
+		w = end
+		p.pos.Store(to)
 		got++
 	}
 	return w, got, 0, false
+}
+
+// pull gives the next old item, or number first and no item at the end of what is kept.
+func (p *part) pull(first int64) (int64, []byte) {
+	if p.held != nil {
+		n, item := p.heldN, p.held
+		p.held = nil
+		return n, item
+	}
+	for p.next != nil {
+		n, item, err := p.next()
+		if item == nil || err != nil { // an unreadable journal is told as a gap
+			p.fill = nil
+			p.release()
+			break
+		}
+		if n >= p.pos.Load() {
+			return n, item
+		}
+	}
+	return first, nil
 }
 
 func (p *part) release() {

@@ -80,9 +80,9 @@ func TestTrimmedItemsComeFromBackfillOrAsGap(t *testing.T) {
 	}
 	tp.Trim(60)
 	stopped := 0
-	fill := func(_ context.Context, from int64) (func() ([]byte, error), func()) {
+	fill := func(_ context.Context, from int64) (func() (int64, []byte, error), func()) {
 		n := from
-		return func() ([]byte, error) { n++; return item(n - 1), nil }, func() { stopped++ }
+		return func() (int64, []byte, error) { n++; return n - 1, item(n - 1), nil }, func() { stopped++ }
 	}
 	c := NewCursor(gap)
 	c.AddTape(tp, 10, fill)
@@ -91,6 +91,27 @@ func TestTrimmedItemsComeFromBackfillOrAsGap(t *testing.T) {
 		t.Fatalf("%d items, first %v, stopped %d", len(got), got[0], stopped)
 	}
 	c.Close()
+
+	// The backfill begins late and ends early: a gap before it, and one behind it.
+	part := func(_ context.Context, _ int64) (func() (int64, []byte, error), func()) {
+		n := int64(20)
+		return func() (int64, []byte, error) {
+			if n == 30 {
+				return 0, nil, nil
+			}
+			n++
+			return n - 1, item(n - 1), nil
+		}, func() {}
+	}
+	for _, size := range []int{2, 40, 256} {
+		c = NewCursor(gap)
+		c.AddTape(tp, 10, part)
+		got = drain(t, c, 16, size)
+		if len(got) != 52 || got[0]["to"] != 20.0 || got[1]["n"] != 20.0 || got[10]["n"] != 29.0 || got[11]["from"] != 30.0 || got[11]["to"] != 60.0 || got[12]["n"] != 60.0 {
+			t.Fatalf("size %d: %d items: %v", size, len(got), got)
+		}
+		c.Close()
+	}
 
 	c = NewCursor(gap)
 	c.AddTape(tp, 10, nil)
