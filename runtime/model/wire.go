@@ -1,0 +1,88 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/a3s-lab/liba3s/runtime/chat"
+)
+
+// WireInput gives the arguments of a call in a form that every service accepts in a
+// history: a JSON object. Nothing becomes {}; what is not an object, which the Gate has
+// refused long ago, travels as text under "__parse_error".
+func WireInput(raw json.RawMessage) json.RawMessage {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	if raw[0] == '{' && json.Valid(raw) && utf8.Valid(raw) {
+		return raw
+	}
+	text, err := json.Marshal(map[string]string{"__parse_error": string(bytes.ToValidUTF8(raw, []byte("\uFFFD")))})
+	if err != nil { // a map of strings always encodes
+		return json.RawMessage(`{}`)
+	}
+	return text
+}
+
+// WireIDs gives the id under which each call of a transcript travels, by the call's own
+// ID: the provider's id as long as it is unique among messages, else the runtime's,
+// since providers repeat ids or use the tool's name for one.
+func WireIDs(messages []chat.Message) map[string]string {
+	count := map[string]int{}
+	each := func(do func(chat.Block)) {
+		for _, m := range messages {
+			for _, b := range m.Content {
+				if b.Type == chat.ToolUse {
+					do(b)
+				}
+			}
+		}
+	}
+	each(func(b chat.Block) {
+		if b.WireID != "" {
+			count[b.WireID]++
+		}
+	})
+	ids := map[string]string{}
+	each(func(b chat.Block) {
+		ids[b.ID] = b.ID
+		if b.WireID != "" && count[b.WireID] == 1 || b.ID == "" {
+			ids[b.ID] = b.WireID
+		}
+	})
+	return ids
+}
+
+// Estimate reckons the tokens of a request when no provider's count is at hand.
+func Estimate(req Request) int {
+	n := EstimateText(req.System)
+	for _, m := range req.Messages {
+		n += 4 + EstimateText(m.ReasoningContent)
+		for _, b := range m.Content {
+			n += EstimateText(b.Text) + EstimateText(b.Name) + EstimateText(string(b.Input)) + EstimateText(b.Content)
+		}
+	}
+	for _, t := range req.Tools {
+		n += 8 + EstimateText(t.Name) + EstimateText(t.Description) + EstimateText(string(t.Parameters))
+	}
+	return n
+}
+
+// EstimateText reckons the tokens of a text: about four letters of Latin script make
+// one, while most other scripts need about one for each letter.
+func EstimateText(s string) int {
+	quarter := 0
+	for _, r := range s {
+		switch {
+		case r < utf8.RuneSelf:
+			quarter++
+		case r < 0x0530: // Latin with marks, Greek, Cyrillic
+			quarter += 2
+		default:
+			quarter += 4
+		}
+	}
+	return (quarter + 3) / 4
+}
