@@ -94,10 +94,12 @@ type Exit struct {
 
 // Searcher is the capability of a workspace that can search itself.
 type Searcher interface {
-	// Glob yields the files below Base whose path matches Pattern, in path order.
+	// Glob yields the files below Base whose path matches Pattern, in path order (that
+	// of the bytes of the whole path). Links are neither followed nor yielded.
 	Glob(ctx context.Context, q GlobQuery) iter.Seq2[Info, error]
-	// Grep calls hit for every matching line, files in path order, lines in order. It
-	// stops when hit returns false.
+	// Grep calls hit for every matching line, files in path order, lines in order, on
+	// the caller's goroutine. It stops when hit returns false. Base may be a file. What
+	// was left out is in the statistics, which are filled on an error too.
 	Grep(ctx context.Context, q GrepQuery, hit func(Line) bool) (GrepStats, error)
 }
 
@@ -105,10 +107,11 @@ type Searcher interface {
 type GlobQuery struct {
 	Base    string // clean path, "." for all
 	Pattern string // doublestar pattern relative to Base
-	// Hidden names of .git and .a3s are skipped always (S24); ignored files too unless
-	// Ignored is set.
+	// .git and .a3s are skipped always; what a .gitignore names is too, unless Ignored
+	// is set.
 	Ignored bool
-	// Allow filters paths by the read rules; nil allows all.
+	// Allow filters paths by the read rules; nil allows all. A search may call it from
+	// several goroutines at once.
 	Allow func(path string) bool
 }
 
@@ -124,12 +127,15 @@ type GrepQuery struct {
 	Allow      func(path string) bool
 }
 
+// MaxLine is how many bytes of a line a search gives; a longer one is cut.
+const MaxLine = 2000
+
 // Line is one line of a grep answer. The strings are the receiver's to keep.
 type Line struct {
 	Path    string
-	Number  int // from 1
-	Text    string
-	Context bool // it only surrounds a match
+	Number  int    // from 1
+	Text    string // without its line end, valid UTF-8, at most MaxLine bytes
+	Context bool   // it only surrounds a match
 }
 
 // GrepStats says what a Grep looked at and what it left out (case GREP-01).
@@ -137,4 +143,6 @@ type GrepStats struct {
 	Files, Bytes                  int64
 	Binary, TooLarge, IgnoredDirs int // skipped files and directories
 	Denied                        int // files the read rules hide
+	IgnoredFiles                  int // files that a .gitignore names
+	Unreadable                    int // files and directories the system refused
 }
