@@ -1,0 +1,289 @@
+"""A configuration with its models; it opens sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import time
+import warnings
+import weakref
+from types import TracebackType
+from typing import Any, Mapping, Sequence
+
+from . import _ffi, _wait
+from ._errors import CodeError, TimedOut, closed, forked
+from ._options import SessionOptions
+from ._session import ClosedFlag, Session
+from ._tools import Desk, HostTool, ToolOwner
+from ._wire import dumps, loads
+
+_CLOSE_MS = 10_000
+
+# Closed before the interpreter goes; weak, so that a forgotten agent is collected as usual.
+_agents: weakref.WeakSet[Agent] = weakref.WeakSet()
+
+
+class Agent(ToolOwner):
+    """A configuration that was read, with the models, tools and stores it names.
+
+    Made by :meth:`create`. Its sessions share it. Use it as a context manager (``with`` or
+    ``async with``) to close it; an agent that is still open is closed when the interpreter ends.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self._closed = False
+        self._desk = Desk(handle)
+        self._tools: dict[str, HostTool] = {}
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._finalizer = weakref.finalize(self, _ffi.close_quietly, handle)
+        self._finalizer.atexit = False
+        _agents.add(self)
+
+    @classmethod
+    def create(cls, config_source: str, *, env: Mapping[str, str] | None = None) -> Agent:
+        """Opens an agent; loads the native library if this is the first.
+
+        Args:
+            config_source: path of an ``.acl`` file, or ACL text.
+            env: what ``env("NAME")`` in the configuration and the processes of tools may see;
+                default a copy of ``os.environ`` as it is now. Entries that are not text are left out.
+
+        Raises:
+            CodeError: CONFIG_ERROR with file, line and column in ``details``;
+                LIBRARY_NOT_FOUND; FORKED.
+
+        Relative paths in it are relative to the folder that is current now. Calls a3s_agent_open.
+        """
+        request = dumps(_agent_request(config_source, env), "agent.open")
+        _ffi.library()
+        return cls(_wait.interruptible(lambda: _ffi.agent_open(request), _ffi.close_quietly))
+
+    @classmethod
+    def create_async(cls, config_source: str, *, env: Mapping[str, str] | None = None) -> asyncio.Future[Agent]:
+        """:meth:`create` for asyncio: a future for the running loop. Opening has no started form
+        in the library, so this uses a thread of the loop's default executor."""
+        return asyncio.get_running_loop().run_in_executor(None, lambda: cls.create(config_source, env=env))
+
+    # --- sessions ---
+
+    def session(
+        self,
+        workspace: str,
+        options: SessionOptions | None = None,
+        *,
+        model: str | None = None,
+        builtin_skills: bool | None = None,
+        skill_dirs: Sequence[str] | None = None,
+        agent_dirs: Sequence[str] | None = None,
+        queue_config: Mapping[str, Any] | None = None,
+        planning_mode: str | None = None,
+        planning: bool | None = None,
+        goal_tracking: bool | None = None,
+        max_parse_retries: int | None = None,
+        tool_timeout_ms: int | None = None,
+        llm_api_timeout_ms: int | None = None,
+        circuit_breaker_threshold: int | None = None,
+        duplicate_tool_call_threshold: int | None = None,
+        max_parallel_tasks: int | None = None,
+        auto_parallel: bool | None = None,
+        manual_delegation_enabled: bool | None = None,
+    ) -> Session:
+        """Opens a session. No model is called and nothing is saved.
+
+        Args:
+            workspace: folder the session works in; relative to the folder that is current now.
+            options: see :class:`SessionOptions`; read now, not changed.
+            model, builtin_skills, skill_dirs, agent_dirs, queue_config: options by name. Together
+                with ``options`` they are ignored, with a warning: set them there.
+            planning_mode ... manual_delegation_enabled: options by name; they win over ``options``.
+                ``goal_tracking=False`` does not turn it off.
+
+        Raises:
+            CodeError: SESSION_CONFIGURATION_ERROR for a bad workspace or option (also a
+                ``ValueError`` or ``TypeError`` for a bad value), SESSION_CLOSED, SESSION_BUSY
+                for an id that another process holds.
+
+        Calls a3s_session_open.
+        """
+        first = {"model": model, "builtin_skills": builtin_skills, "skill_dirs": skill_dirs, "agent_dirs": agent_dirs, "queue_config": queue_config}
+        then = {
+            "planning_mode": planning_mode, "planning": planning, "goal_tracking": goal_tracking,
+            "max_parse_retries": max_parse_retries, "tool_timeout_ms": tool_timeout_ms,
+            "llm_api_timeout_ms": llm_api_timeout_ms, "circuit_breaker_threshold": circuit_breaker_threshold,
+            "duplicate_tool_call_threshold": duplicate_tool_call_threshold, "max_parallel_tasks": max_parallel_tasks,
+            "auto_parallel": auto_parallel, "manual_delegation_enabled": manual_delegation_enabled,
+        }
+        return self._open_session(workspace, _merge(options, first, then))
+
+    async def session_async(self, workspace: str, options: SessionOptions | None = None) -> Session:
+        """:meth:`session` for asyncio, in a thread of the loop's default executor."""
+        merged = _merge(options, {}, {})
+        return await asyncio.get_running_loop().run_in_executor(None, lambda: self._open_session(workspace, merged))
+
+    def resume_session(self, session_id: str, options: SessionOptions) -> Session:
+        """Opens a saved session again. Nothing is executed: what was under way when its process
+        died is told as interrupted.
+
+        Args:
+            session_id: id of the session.
+            options: must carry the session's store. What is unset comes from the snapshot where
+                it is kept there; planning, compaction, time-outs and prompt slots are not.
+
+        Raises:
+            CodeError: SESSION_ERROR if there is no such session or its snapshot is damaged,
+                SESSION_BUSY if it is open elsewhere.
+
+        Calls a3s_session_open.
+        """
+        self._require_open("session.open")
+        spec = _session_request({"resume": session_id}, options)
+        handle = _wait.interruptible(lambda: _ffi.session_open(self._handle, spec), _ffi.close_quietly)
+        return self._keep(handle)
+
+    async def resume_session_async(self, session_id: str, options: SessionOptions) -> Session:
+        """:meth:`resume_session` for asyncio, in a thread of the loop's default executor."""
+        copy = options.copy()
+        return await asyncio.get_running_loop().run_in_executor(None, lambda: self.resume_session(session_id, copy))
+
+    def list_sessions(self) -> list[str]:
+        """Ids of the sessions that are open, sorted. Operation agent.list_sessions."""
+        ids: list[str] = self._now(b"agent.list_sessions")["session_ids"]
+        return ids
+
+    def close_session(self, session_id: str) -> bool:
+        """Closes one session by its id; False if it is not open. Ctrl-C does not wait for it.
+        Operation agent.close_session."""
+        self._require_open("agent.close_session")
+        params = dumps({"session_id": session_id}, "agent.close_session")
+        return bool(loads(_wait.call(self._handle, b"agent.close_session", params))["closed"])
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Closes every session and then the agent. Bounded by about 10 seconds; what does not end
+        in that time ends in the background. Saves nothing. May be called twice.
+
+        Afterwards sessions of this agent give SESSION_CLOSED. Calls a3s_close.
+        """
+        if _ffi.dead():
+            raise forked("agent.close")
+        if self._finalizer.detach() is None:
+            return
+        self._closed = True
+        _wait.interruptible(lambda: self._end(_CLOSE_MS))
+
+    async def close_async(self) -> None:
+        """:meth:`close` for asyncio, in a thread of the loop's default executor."""
+        await asyncio.get_running_loop().run_in_executor(None, self.close)
+
+    def _end(self, timeout_ms: int) -> None:
+        try:
+            _ffi.close(self._handle, timeout_ms)
+        except TimedOut:
+            pass  # the handle is dead and the library goes on cleaning up
+        finally:
+            self._desk.stop()
+
+    @property
+    def is_closed(self) -> ClosedFlag:
+        """Whether the agent is closed. May be called as well."""
+        return ClosedFlag(self._closed or _ffi.dead())
+
+    # --- inside ---
+
+    def _tool_scope(self) -> str:
+        return ""
+
+    def _require_open(self, op: str) -> None:
+        if _ffi.dead():
+            raise forked(op)
+        if self._closed:
+            raise closed("Agent", op)
+
+    def _open_session(self, workspace: str, options: SessionOptions) -> Session:
+        self._require_open("session.open")
+        spec = _session_request({"workspace": os.fspath(workspace)}, options)
+        return self._keep(_ffi.session_open(self._handle, spec))
+
+    def _keep(self, handle: int) -> Session:
+        try:
+            session = Session(self, handle)
+        except BaseException:
+            _ffi.close_quietly(handle)
+            raise
+        self._sessions.add(session)
+        return session
+
+    def _now(self, method: bytes) -> dict[str, Any]:
+        self._require_open(method.decode())
+        answer: dict[str, Any] = loads(_ffi.call(self._handle, method, b"{}"))
+        return answer
+
+    def __enter__(self) -> Agent:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Agent:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close_async()
+
+
+def _agent_request(config_source: str, env: Mapping[str, str] | None) -> dict[str, Any]:
+    source = os.fspath(config_source)
+    # Text of more than one line, or with a brace or an equals sign, is no path of a file that is there.
+    inline = "\n" in source or (not source.endswith(".acl") and any(c in source for c in "{=") and not os.path.exists(source))
+    seen = os.environ if env is None else env
+    return {
+        "acl" if inline else "acl_path": source,
+        "env": {k: v for k, v in seen.items() if _is_text(k) and _is_text(v)},
+        "cwd": os.getcwd(),
+    }
+
+
+def _is_text(value: str) -> bool:
+    # os.environ carries bytes that are not UTF-8 as lone surrogates.
+    return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
+
+
+def _session_request(start: dict[str, Any], options: SessionOptions) -> bytes:
+    if not isinstance(options, SessionOptions):
+        raise TypeError(f"options must be a SessionOptions instance, not {type(options).__name__}")
+    return dumps({**start, "options": options.to_wire(), "cwd": os.getcwd()}, "session.open")
+
+
+def _merge(options: SessionOptions | None, first: dict[str, Any], then: dict[str, Any]) -> SessionOptions:
+    if options is not None and not isinstance(options, SessionOptions):
+        raise TypeError(f"options must be a SessionOptions instance, not {type(options).__name__}")
+    merged = SessionOptions() if options is None else options.copy()
+    given = {k: v for k, v in first.items() if v is not None}
+    if options is not None and given:
+        warnings.warn(f"{', '.join(given)} is ignored next to options: set it there", stacklevel=3)
+        given = {}
+    for name, value in {**given, **then}.items():
+        if value is not None and not (name == "goal_tracking" and not value):
+            setattr(merged, name, list(value) if name in ("skill_dirs", "agent_dirs") else value)
+    return merged
+
+
+def _close_all() -> None:
+    """Closes what is still open before the interpreter goes, within 5 seconds altogether."""
+    if not _ffi.loaded():
+        return
+    until = time.monotonic() + 5
+    for agent in list(_agents):
+        if agent._finalizer.detach() is None:
+            continue
+        agent._closed = True
+        try:
+            agent._end(max(0, int((until - time.monotonic()) * 1000)))
+        except CodeError:
+            pass  # nobody is left to hear it
+
+
+atexit.register(_close_all)
