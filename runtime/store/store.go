@@ -23,7 +23,8 @@ type Store interface {
 }
 
 // Session is the kept part of one session, held for writing. Append, Flush and Save
-// are called one at a time; Read, Blob and PutBlob may run beside them.
+// are called one at a time, and after Load; Read and the blobs may run beside them.
+// After Close everything but Close is fault.Closed.
 type Session interface {
 	// Load gives the snapshot (nil if there is none) and then every fact that follows
 	// it, in order, once, before the first Append. A torn tail is cut; what was set
@@ -35,7 +36,9 @@ type Session interface {
 	// Flush makes all that was appended survive a power loss.
 	Flush(ctx context.Context) error
 	// Read yields the facts from position from on, as they are in the journal, up to
-	// what was appended when the call was made. fault.NotFound if they are gone.
+	// what was appended when the call was made. fault.NotFound if they are gone. The
+	// zero Pos is the oldest fact that is kept; offset 0 is the first of a generation.
+	// A yielded fact is the caller's own.
 	Read(ctx context.Context, from record.Pos) iter.Seq2[[]byte, error]
 	// Save replaces the snapshot atomically and starts a new journal that follows it;
 	// flushed when it returns. After a crash at any instant either the old snapshot
@@ -50,7 +53,8 @@ type Session interface {
 // Kept is what Load found.
 type Kept struct {
 	Snapshot *record.Snapshot
-	// Facts yields the journal after the snapshot; it is read while it is ranged over.
+	// Facts yields the journal after the snapshot; it is read while it is ranged over,
+	// which may be done before the first Save only. A yielded fact is the caller's own.
 	Facts iter.Seq2[[]byte, error]
 	// Warning says what was cut or set aside, for init_warning. Empty if nothing was.
 	Warning string
