@@ -38,5 +38,6 @@ extern void a3s_c_deliver(a3s_event_fn fn, uintptr_t user_data, const char *json
 extern void a3s_c_finalize(a3s_free_fn fn, uintptr_t user_data, a3s_handle stream);
 extern a3s_handle a3s_c_inside(void);
 extern size_t a3s_c_length(const char *text, size_t max);
+extern int a3s_c_fill(a3s_buf *out, const char *text, size_t len);
 
 #endif

@@ -204,6 +204,17 @@ a3s_handle a3s_c_inside(void) {
 
 size_t a3s_c_length(const char *text, size_t max) { return strnlen(text, max); }
 
+/* Copies a result into a buffer of the caller's; 0 if there is no memory for it. */
+int a3s_c_fill(a3s_buf *out, const char *text, size_t len) {
+	out->ptr = malloc(len + 1);
+	if (out->ptr == NULL)
+		return 0;
+	memcpy(out->ptr, text, len);
+	out->ptr[len] = 0;
+	out->len = len;
+	return 1;
+}
+
 /* ---- generated: names and fork guards ------------------------------------------- */
 
 const char *a3s_status_name(a3s_status status) {
