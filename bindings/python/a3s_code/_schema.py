@@ -221,31 +221,23 @@ _ARG = re.compile(r"^(\w+)(?:\s*\([^)]*\))?:\s+(.*)$")
 
 
 def _parameter_docs(doc: str) -> dict[str, str]:
-    """The words on each parameter, from an ``Args:`` section or ``:param x:`` lines."""
+    """The words on each parameter, from an ``Args:`` section or ``:param x:`` lines. A line that
+    is indented deeper than the entry above it goes on with that entry."""
     told: dict[str, str] = {}
-    section, indent, last = False, 0, ""
+    section, indent, last = False, -1, ""
     for line in doc.splitlines():
-        text = line.strip()
-        depth = len(line) - len(line.lstrip())
+        text, depth = line.strip(), len(line) - len(line.lstrip())
+        if not text:
+            continue
         field = _FIELD.match(text)
+        if depth == 0:
+            section, indent, last = text in ("Args:", "Arguments:", "Parameters:"), -1, ""
+        if section and depth > 0:
+            indent = depth if indent < 0 else indent
+            field = field or (_ARG.match(text) if depth == indent else None)
         if field:
             last = field[1]
             told[last] = field[2]
-        elif text in ("Args:", "Arguments:", "Parameters:"):
-            section, indent, last = True, -1, ""
-        elif section and text:
-            if depth == 0:
-                section = False
-                continue
-            indent = depth if indent < 0 else indent
-            entry = _ARG.match(text) if depth == indent else None
-            if entry:
-                last = entry[1]
-                told[last] = entry[2]
-            elif last:
-                told[last] += " " + text
-        elif text and last and depth > 0:
+        elif last and depth > max(indent, 0):
             told[last] += " " + text
-        elif not text:
-            last = last if section else ""
     return {name: words.strip() for name, words in told.items()}

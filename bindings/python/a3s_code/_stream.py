@@ -167,6 +167,7 @@ class EventStream:
         """Ends this stream. The run goes on. May be called twice, and from any thread."""
         with self._lock:
             self._closed = True
+            self._batch = iter(())
             sleeper = self._sleeper
         if sleeper is None:
             self._finalizer()

@@ -1,0 +1,116 @@
+"""Fixtures: the real library, a stand-in for what it does not do on demand, and programs of their own."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from a3s_code import Agent, SessionOptions, _ffi  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def fake_path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The stand-in, compiled."""
+    out = tmp_path_factory.mktemp("fake") / "liba3s.so.1"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(out), str(HERE / "fakelib.c")], check=True)
+    return str(out)
+
+
+@pytest.fixture
+def fake(fake_path: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The stand-in in the library's place for one test."""
+    gc.collect()
+    monkeypatch.setenv("A3S_LIB", fake_path)
+    monkeypatch.setattr(_ffi, "_lib", None)
+    yield fake_path
+    gc.collect()
+
+
+@pytest.fixture
+def library() -> None:
+    """The real library; without one the test says so."""
+    try:
+        _ffi.library()
+    except RuntimeError as err:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(err))
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
+    """Starts a Python program in a process of its own, with this package on its path."""
+
+    def start(code: str, *args: str, lib: str | None = None) -> "subprocess.Popen[str]":
+        file = tmp_path / "program.py"
+        file.write_text(textwrap.dedent(code))
+        env = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+        if lib:
+            env["A3S_LIB"] = lib
+        return subprocess.Popen(
+            [sys.executable, "-X", "faulthandler", str(file), *args], cwd=tmp_path, env=env,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return start
+
+
+@pytest.fixture
+def finish(program: Callable[..., "subprocess.Popen[str]"]) -> Callable[..., str]:
+    """Runs a program to its end, which must be clean, and gives what it printed."""
+
+    def run(code: str, *args: str, lib: str | None = None) -> str:
+        out, err = program(code, *args, lib=lib).communicate(timeout=60)
+        assert err == ""
+        return out
+
+    return run
+
+
+class Place:
+    """A workspace, a script for the model, and an agent that reads it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.workspace = root / "workspace"
+        self.workspace.mkdir()
+        self.acl = root / "agent.acl"
+        self.script = root / "turns.txt"
+        self.acl.write_text('default_model = "script/main"\nproviders "script" { models "main" { script = "turns.txt" } }\n')
+        self.open: list[Agent] = []
+
+    def agent(self, script: str) -> Agent:
+        """An agent whose model plays a script."""
+        self.script.write_text(textwrap.dedent(script).strip() + "\n")
+        agent = Agent.create(str(self.acl))
+        self.open.append(agent)
+        return agent
+
+    def session(self, script: str, **options: Any) -> Any:
+        """A session of such an agent."""
+        wanted = SessionOptions()
+        for name, value in options.items():
+            setattr(wanted, name, value)
+        return self.agent(script).session(str(self.workspace), wanted)
+
+
+@pytest.fixture
+def place(library: None, tmp_path: Path) -> Iterator[Place]:
+    """A workspace with a scripted model. Afterwards no handle may be alive."""
+    here = Place(tmp_path)
+    yield here
+    for agent in here.open:
+        agent.close()
+    gc.collect()
+    counts = _ffi.stats()
+    live = {k: v for k, v in counts["handles"].items() if v}
+    assert (live, counts["calls"], counts["callbacks"], counts["closing"]) == ({}, 0, 0, 0)

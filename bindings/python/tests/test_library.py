@@ -1,0 +1,110 @@
+"""Finding, loading and refusing the native library; errors on their way out."""
+
+from __future__ import annotations
+
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from a3s_code import Agent, CodeError, SessionOptions, _ffi
+from a3s_code._generated import FUNCTIONS
+
+
+def refused(call: Callable[[], Any]) -> CodeError:
+    with pytest.raises(CodeError) as err:
+        call()
+    return err.value
+
+
+@pytest.fixture
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setattr(_ffi, "_lib", None)
+    monkeypatch.delenv("A3S_LIB", raising=False)
+    return monkeypatch
+
+
+def test_importing_loads_nothing(finish: Callable[..., str]) -> None:
+    maps = "print([l for l in open('/proc/self/maps') if 'a3s.so' in l])"
+    assert finish(f"import a3s_code\na3s_code.EventType.values()\na3s_code.SessionOptions().to_wire()\n{maps}") == "[]\n"
+
+
+def test_without_a_library_the_error_says_where_it_looked(unloaded: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    unloaded.setattr(_ffi, "_candidates", lambda: [tmp_path / "one", tmp_path / "two"])
+    err = refused(lambda: Agent.create("x"))
+    assert err.code == "LIBRARY_NOT_FOUND"
+    assert f"{tmp_path}/one\n  {tmp_path}/two" in str(err) and "./build.sh build" in str(err)
+
+
+def test_a_named_library_is_the_only_one(unloaded: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    unloaded.setenv("A3S_LIB", str(tmp_path))
+    err = refused(lambda: Agent.create("x"))
+    assert "A3S_LIB names no file" in str(err) and str(err).endswith(f"\n  {tmp_path}/liba3s.so.1")
+
+
+def test_candidates_are_the_package_and_the_checkout(unloaded: pytest.MonkeyPatch) -> None:
+    package = Path(_ffi.__file__).resolve().parent
+    assert _ffi._candidates() == [package / "liba3s.so.1", package.parents[2] / "build" / "liba3s.so.1"]
+
+
+def test_musl_is_named(unloaded: pytest.MonkeyPatch) -> None:
+    unloaded.setattr(sysconfig, "get_config_var", lambda name: "x86_64-linux-musl")
+    assert "musl" in str(refused(lambda: Agent.create("x")))
+
+
+def test_a_file_that_is_no_library(unloaded: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "liba3s.so.1").write_text("no library")
+    unloaded.setenv("A3S_LIB", str(tmp_path / "liba3s.so.1"))
+    assert "cannot be loaded" in str(refused(lambda: Agent.create("x")))
+
+
+def test_a_library_that_is_too_old(unloaded: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "old.c").write_text("int a3s_abi_version(void) { return 0; }")
+    old = tmp_path / "old.so"
+    subprocess.run(["cc", "-shared", "-o", str(old), str(tmp_path / "old.c")], check=True)
+    unloaded.setenv("A3S_LIB", str(old))
+    assert "has no function a3s_abi_check" in str(refused(lambda: Agent.create("x")))
+
+
+def test_another_abi_is_refused(fake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_ABI", "1")
+    assert refused(lambda: Agent.create("x")).code == "ABI_MISMATCH"
+
+
+def test_every_c_type_is_known() -> None:
+    assert {t for f in FUNCTIONS for t in (f.result, *f.params)} <= set(_ffi._TYPES)
+
+
+def test_errors_of_the_library(fake: str) -> None:
+    err = refused(lambda: Agent.create("broken"))
+    assert (err.code, err.details, err.op) == ("CONFIG_ERROR", {"line": 3}, "agent.open")
+    options = SessionOptions()
+    options.planning_mode = "sometimes"
+    with pytest.raises(ValueError, match="planning_mode"):
+        Agent.create("x").session(".", options)
+
+
+def test_a_failure_without_words(fake: str) -> None:
+    session = Agent.create("x").session(".")
+    assert "without an error text" in str(refused(lambda: session.stream("mute")))
+
+
+@pytest.mark.parametrize("prompt, native", [
+    ("\ud800", ValueError), ({"prompt": float("nan")}, ValueError), ({"prompt": b"bytes"}, TypeError), (3, TypeError), (None, TypeError)])
+def test_requests_that_json_cannot_say(fake: str, prompt: Any, native: type) -> None:
+    session = Agent.create("x").session(".")
+    with pytest.raises(native) as err:
+        session.send(prompt)
+    assert getattr(err.value, "code") == "INVALID_REQUEST"
+
+
+@pytest.mark.parametrize("source, key", [
+    ("agent.acl", "acl_path"), ("conf/my agent.acl", "acl_path"), ("agent", "acl_path"), ("a=b/agent.acl", "acl_path"),
+    ('default_model = "script/main"', "acl"), ("a {\n}", "acl"), ("one\ntwo", "acl")])
+def test_config_source_is_a_path_or_text(source: str, key: str) -> None:
+    from a3s_code._agent import _agent_request
+
+    request = _agent_request(source, {"A": "b", "BAD": "\udcff"})
+    assert (request[key], request["env"]) == (source, {"A": "b"})
