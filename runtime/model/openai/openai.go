@@ -85,7 +85,7 @@ func Open(_ context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, err := headers(cfg)
+	header, err := httpx.Headers(op, cfg.APIKey, cfg.Headers, cfg.SessionIDHeader)
 	if err != nil {
 		return nil, err
 	}
@@ -127,35 +127,6 @@ func endpoint(base, path string) (*url.URL, error) {
 	return &c, nil
 }
 
-func headers(cfg Config) (http.Header, error) {
-	h := http.Header{}
-	authorized := false
-	for name, value := range cfg.Headers {
-		if !validHeader(name, value) {
-			return nil, fault.Of(fault.CodeConfig, op, "the header %q cannot be sent: a name or value holds a forbidden character", name)
-		}
-		h.Set(name, value)
-		authorized = authorized || strings.EqualFold(name, "authorization")
-	}
-	if cfg.APIKey != "" && !authorized {
-		if !validHeader("Authorization", cfg.APIKey) {
-			return nil, fault.Of(fault.CodeConfig, op, "the API key cannot be sent: it holds a line break or another forbidden character")
-		}
-		h.Set("Authorization", "Bearer "+cfg.APIKey)
-	}
-	if cfg.SessionIDHeader != "" && !validHeader(cfg.SessionIDHeader, "") {
-		return nil, fault.Of(fault.CodeConfig, op, "the session id header %q is no header name", cfg.SessionIDHeader)
-	}
-	return h, nil
-}
-
-func validHeader(name, value string) bool {
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }) {
-		return false
-	}
-	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
-}
-
 // Stream asks the model.
 func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
@@ -174,9 +145,7 @@ func (c *Client) stream(ctx context.Context, req model.Request, yield func(model
 	if c.cfg.Stream {
 		call.Header.Set("Accept", "text/event-stream")
 	}
-	if c.cfg.SessionIDHeader != "" && req.SessionID != "" && validHeader(c.cfg.SessionIDHeader, req.SessionID) {
-		call.Header.Set(c.cfg.SessionIDHeader, req.SessionID)
-	}
+	httpx.SetSession(call.Header, c.cfg.SessionIDHeader, req.SessionID)
 	body, err := c.body(req)
 	if err != nil {
 		return err
