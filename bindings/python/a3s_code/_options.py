@@ -7,7 +7,7 @@ same words. Checked here is only what JSON could not carry.
 from __future__ import annotations
 
 import uuid
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ._errors import bad_type, bad_value
 
@@ -184,6 +184,9 @@ class SessionOptions:
     Keeping and identity:
         workspace_backend (LocalWorkspaceBackend), session_store (FileSessionStore or
         MemorySessionStore), auto_save (bool): save after every turn; default False.
+        journal (bool): with a store, keep every fact, so that an unsaved session resumes;
+        default True. stall_timeout_ms (int): how long a run without a store waits for a slow
+        reader, in milliseconds; default 60000.
         session_id (str): made by the library if unset.
         tenant_id, principal, agent_template_id, correlation_id (str): labels, kept and restored.
         host_env (HostEnvConfig), retention_limits (dict): ``max_runs_retained``,
@@ -234,10 +237,13 @@ class SessionOptions:
     manual_delegation_enabled: bool | None
     max_parallel_tasks: int | None
     queue_config: Mapping[str, Any] | None
+    budget_guard: object | None
     workspace_backend: LocalWorkspaceBackend | None
     remote_git: Mapping[str, Any] | None
     session_store: FileSessionStore | MemorySessionStore | None
     auto_save: bool
+    journal: bool | None
+    stall_timeout_ms: int | None
     session_id: str | None
     memory_store: object | None
     tenant_id: str | None
@@ -257,24 +263,26 @@ class SessionOptions:
         "trajectory_include_messages", "permission_policy", "confirmation_policy", "security_provider",
         "skill_dirs", "builtin_skills", "enforce_active_skill_tool_restrictions", "agent_dirs",
         "auto_delegation", "auto_parallel", "manual_delegation_enabled", "max_parallel_tasks",
-        "queue_config", "workspace_backend", "remote_git", "session_store", "auto_save", "session_id",
-        "memory_store", "tenant_id", "principal", "agent_template_id", "correlation_id", "host_env",
-        "retention_limits",
+        "queue_config", "workspace_backend", "remote_git", "session_store", "auto_save", "journal",
+        "stall_timeout_ms", "budget_guard", "session_id", "memory_store", "tenant_id", "principal",
+        "agent_template_id", "correlation_id", "host_env", "retention_limits",
     )
 
     def __init__(self) -> None:
         for name in self.__slots__:
             object.__setattr__(self, name, [] if name in _LISTS else False if name in _FLAGS else None)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "max_context_tokens" and value is not None and not isinstance(value, bool) and value == 0:
-            raise bad_value("max_context_tokens must be greater than 0", field=name)
-        if name == "max_parallel_tasks" and isinstance(value, int):
-            value = max(1, value)
-        try:
-            object.__setattr__(self, name, value)
-        except AttributeError:
-            raise AttributeError(f"{name!r} is no session option{_guess(name)}") from None
+    if not TYPE_CHECKING:  # with it a type checker would take any name for an option
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "max_context_tokens" and value is not None and not isinstance(value, bool) and value == 0:
+                raise bad_value("max_context_tokens must be greater than 0", field=name)
+            if name == "max_parallel_tasks" and isinstance(value, int):
+                value = max(1, value)
+            try:
+                object.__setattr__(self, name, value)
+            except AttributeError:
+                raise AttributeError(f"{name!r} is no session option{_guess(name)}") from None
 
     def copy(self) -> SessionOptions:
         """Another object with the same values; lists are copied too."""
@@ -320,6 +328,8 @@ _CLASSES: dict[str, tuple[tuple[Any, ...], str]] = {
 
 
 def _option(name: str, value: Any) -> Any:
+    if name == "budget_guard":
+        return True  # an object of this program; the library says whether it can be used
     if name not in _CLASSES:
         return dict(value) if isinstance(value, Mapping) else value
     classes, words = _CLASSES[name]

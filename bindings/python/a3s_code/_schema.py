@@ -16,6 +16,8 @@ from typing import Any, Callable, Literal, Mapping, Union, get_args, get_origin,
 
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 _MAPPINGS = (dict, Mapping)
+# Marks of TypedDict keys; Python 3.10 does not have them.
+_KEYS = tuple(getattr(typing, name) for name in ("Required", "NotRequired", "ReadOnly") if hasattr(typing, name))
 
 
 class Signature:
@@ -97,7 +99,7 @@ def _schema(hint: Any, above: tuple[Any, ...]) -> dict[str, Any]:
         return _union(args, above)
     if origin is Literal:
         return {"enum": list(args)}
-    if origin in (typing.Required, typing.NotRequired) if hasattr(typing, "Required") else False:
+    if origin is not None and origin in _KEYS:
         return _schema(args[0], above)
     base = origin or hint
     if not isinstance(base, type):

@@ -335,6 +335,8 @@ def _success(value: Any) -> bytes:
         result = {"output": value.output, "exit_code": value.exit_code}
         if value.metadata is not None:
             result["metadata"] = value.metadata
+        if value.error_kind is not None:
+            result["error_kind"] = value.error_kind
     else:
         result = {"output": _output(value), "exit_code": 0}
     return dumps({"result": result}, "host.reply")
