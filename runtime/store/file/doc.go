@@ -46,9 +46,11 @@
 // The facts of a session are those of the newest log whose snapshot_sha256 is the
 // digest of the snapshot file, and of the logs that follow it by their predecessor.
 // Logs before it are removed: a crash kept them after a save. Any other log is set
-// aside. A last frame that is short or has a wrong checksum, with no good frame behind
-// it, is the torn end of the last write: it is cut off. A broken frame before good
-// ones is damage: everything from it on is set aside.
+// aside, unless it has no facts.
+//
+// A last frame that is short or has a wrong checksum, or zeros in its place, with no
+// good frame behind it, is what a crash makes of the last write: it is cut off. Any
+// other broken frame is damage: everything from it on is set aside.
 //
 // # Saving
 //

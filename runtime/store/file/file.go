@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/store"
@@ -61,7 +62,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	dir := filepath.Clean(cfg.Dir)
 	info, err := os.Stat(dir)
 	switch {
-	case err == nil && !info.IsDir():
+	case err == nil && !info.IsDir(), errors.Is(err, syscall.ENOTDIR):
 		return nil, fault.Option("session_store", fault.BadValue, "%q is not a folder", dir)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, failed("store.open", err, "look at folder %q", dir)

@@ -31,6 +31,7 @@ func appendFrame(dst, fact []byte) []byte {
 // What ails a frame.
 var (
 	errShort    = errors.New("frame is cut off")
+	errHole     = errors.New("a hole is in its place")
 	errLength   = errors.New("frame has an impossible length")
 	errChecksum = errors.New("frame has a wrong checksum")
 )
@@ -66,7 +67,9 @@ func (f *frames) head() (length int64, sum uint32, err error) {
 	}
 	length = int64(binary.LittleEndian.Uint32(b[:]))
 	switch {
-	case length == 0 || length > store.MaxFact:
+	case length == 0:
+		return 0, 0, errHole
+	case length > store.MaxFact:
 		return 0, 0, errLength
 	case length > left-frameHead:
 		return 0, 0, errShort
@@ -126,7 +129,7 @@ func shrunk(err error) error {
 
 // broken says that err is about the bytes of a frame and not about reading them.
 func broken(err error) bool {
-	return errors.Is(err, errShort) || errors.Is(err, errLength) || errors.Is(err, errChecksum)
+	return errors.Is(err, errShort) || errors.Is(err, errHole) || errors.Is(err, errLength) || errors.Is(err, errChecksum)
 }
 
 // verify walks over all frames from offset from and gives where the good ones end. If
@@ -143,10 +146,49 @@ func verify(ctx context.Context, r io.ReaderAt, from, end int64) (good int64, to
 		case err == io.EOF:
 			return f.off, false, nil, nil
 		case broken(err):
-			again, err2 := resumes(r, f.off+1, end)
-			return f.off, !again, err, err2
+			torn, err2 := cutOff(r, f.off, end, err)
+			return f.off, torn, err, err2
 		case err != nil:
 			return 0, false, nil, err
+		}
+	}
+}
+
+// cutOff says that the broken frame at offset from is what a crash makes of the last
+// write: a part of it, or zeros, and no good frame behind. Anything else is damage.
+func cutOff(r io.ReaderAt, from, end int64, ails error) (bool, error) {
+	switch {
+	case errors.Is(ails, errLength):
+		return false, nil // no write of ours, however little of it was done, has such a length
+	case errors.Is(ails, errHole):
+		return zeros(r, from, end)
+	}
+	again, err := resumes(r, from+1, end)
+	return !again, err
+}
+
+// zeros says that nothing else is between from and end.
+func zeros(r io.ReaderAt, from, end int64) (bool, error) {
+	br := bufio.NewReaderSize(io.NewSectionReader(r, from, end-from), readAhead)
+	for {
+		b, err := br.Peek(1)
+		if err == io.EOF {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		b, err = br.Peek(br.Buffered())
+		if err != nil {
+			return false, err
+		}
+		for _, c := range b {
+			if c != 0 {
+				return false, nil
+			}
+		}
+		if _, err := br.Discard(len(b)); err != nil {
+			return false, err
 		}
 	}
 }

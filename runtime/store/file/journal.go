@@ -86,11 +86,11 @@ func readLog(dir, name, id string) (*logFile, error) {
 	case err == io.EOF:
 		return nil, nil
 	case broken(err):
-		more, err2 := resumes(f, 1, size)
+		torn, err2 := cutOff(f, 0, size, err)
 		if err2 != nil {
 			return nil, unreadable("store.load", err2, l.path, 0)
 		}
-		if !more {
+		if torn && !errors.Is(err, errChecksum) {
 			return nil, nil
 		}
 		l.ails = err.Error()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -95,10 +96,10 @@ func mkdirs(path string) ([]string, error) {
 }
 
 // rmdirs removes folders that are empty, innermost first, and stops at the first that
-// is in use; made is in the order of mkdirs.
+// is in use; made is in the order of mkdirs and may name one twice.
 func rmdirs(made []string) {
-	for i := len(made) - 1; i >= 0; i-- {
-		if os.Remove(made[i]) != nil {
+	for _, dir := range slices.Backward(made) {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return
 		}
 	}
