@@ -34,14 +34,29 @@ type frame struct {
 	start   int
 	words   []string
 	word    strings.Builder
+	ref     string // the word so far, as long as it is a piece of the text
 	inWord  bool
 	skip    bool // the word being read is the target of a redirect
 	here    bool // ... and the delimiter of a here-document
 }
 
 func (f *frame) put(c byte) {
+	f.word.WriteString(f.ref)
+	f.ref = ""
 	f.word.WriteByte(c)
 	f.inWord = true
+}
+
+// take gives the word read so far and forgets it.
+func (f *frame) take() string {
+	w := f.ref
+	if f.word.Len() > 0 {
+		f.word.WriteString(f.ref)
+		w = f.word.String()
+		f.word.Reset()
+	}
+	f.ref = ""
+	return w
 }
 
 func (c *cutter) top() *frame { return c.frames[len(c.frames)-1] }
@@ -51,14 +66,13 @@ func (c *cutter) endWord() {
 	if !f.inWord {
 		return
 	}
-	switch {
+	switch w := f.take(); {
 	case f.here:
-		c.here = append(c.here, f.word.String())
+		c.here = append(c.here, w)
 	case !f.skip:
-		f.words = append(f.words, f.word.String())
+		f.words = append(f.words, w)
 	}
 	f.skip, f.here, f.inWord = false, false, false
-	f.word.Reset()
 }
 
 // endPiece closes the piece of the top frame at the current place and starts the next
@@ -135,9 +149,35 @@ func (c *cutter) substitution() bool {
 	return true
 }
 
+// special marks the bytes that may mean something.
+var special = func() (t [256]bool) {
+	for _, b := range []byte("\\'\"$` \t#<>&|;()\n\r") {
+		t[b] = true
+	}
+	return t
+}()
+
+// plain takes the bytes up to the next special one.
+func (c *cutter) plain(f *frame) {
+	start := c.at
+	for c.at < len(c.text) && !special[c.text[c.at]] {
+		c.at++
+	}
+	if f.ref != "" || f.word.Len() > 0 {
+		f.word.WriteString(f.ref)
+		f.word.WriteString(c.text[start:c.at])
+		f.ref = ""
+	} else {
+		f.ref = c.text[start:c.at]
+	}
+	f.inWord = true
+}
+
 func (c *cutter) inDouble() {
 	f, b := c.top(), c.text[c.at]
 	switch {
+	case !special[b]:
+		c.plain(f)
 	case b == '"':
 		f.double = false
 		c.at++
@@ -163,6 +203,8 @@ func (c *cutter) inDouble() {
 func (c *cutter) outside() {
 	f, b := c.top(), c.text[c.at]
 	switch {
+	case !special[b]:
+		c.plain(f)
 	case b == '\\':
 		if c.at+1 < len(c.text) {
 			if n := c.text[c.at+1]; n == '\n' {
@@ -236,9 +278,8 @@ var operators = []string{"<<<", "<<-", "<<", "<&", "<>", "<", "&>>", "&>", ">>",
 func (c *cutter) redirect() {
 	c.control = true
 	f := c.top()
-	if strings.Trim(f.word.String(), "0123456789") == "" {
-		f.word.Reset() // the 2 of 2>file
-		f.inWord = false
+	if f.word.Len() == 0 && strings.Trim(f.ref, "0123456789") == "" {
+		f.ref, f.inWord = "", false // the 2 of 2>file
 	}
 	c.endWord()
 	for _, op := range operators {

@@ -20,10 +20,11 @@ const maxSteps = 500_000
 
 // pattern is the compiled text between the parentheses of a rule.
 type pattern struct {
-	any    bool   // matches everything
-	prefix bool   // text is a plain prefix
-	text   string // of a prefix
-	globs  []glob // else one of these matches the whole text
+	any    bool     // matches everything
+	prefix bool     // text is a plain prefix
+	text   string   // of a prefix
+	globs  []glob   // else one of these matches the whole text
+	need   []uint16 // pairs of bytes that every text that matches holds
 	breadth
 }
 
@@ -54,6 +55,7 @@ func compile(text string, c class, b breadth) pattern {
 		p.any = true
 	case strings.HasSuffix(text, ":*"):
 		p.prefix, p.text = true, strings.TrimSuffix(text, ":*")
+		p.need = pairs(p.text)
 	default:
 		crosses := c == shell || c == whole && b == wide
 		p.globs = append(p.globs, parts(text, crosses, b))
@@ -61,6 +63,13 @@ func compile(text string, c class, b breadth) pattern {
 		if folder, ok := strings.CutSuffix(text, "/**"); ok && (c == folderPath || c == searchPath || c == filePath && b == wide) {
 			p.globs = append(p.globs, parts(folder, crosses, b))
 		}
+		longest := ""
+		for _, part := range p.globs[len(p.globs)-1] {
+			if len(part.literal) > len(longest) {
+				longest = part.literal
+			}
+		}
+		p.need = pairs(longest)
 	}
 	return p
 }
@@ -202,4 +211,34 @@ func (g glob) grow(part, at int, s string) int {
 		return at + 1 + n
 	}
 	return at + 1
+}
+
+// pairSet says which pairs of neighbouring bytes a text may hold. Testing it is far
+// cheaper than searching the text, and lets most patterns fall out.
+type pairSet [64]uint64
+
+func pairOf(a, b byte) uint16 { return (uint16(a)*37 + uint16(b)*131) & 4095 }
+
+func pairs(text string) []uint16 {
+	var found []uint16
+	for i := 0; i+1 < len(text) && len(found) < 8; i++ {
+		found = append(found, pairOf(text[i], text[i+1]))
+	}
+	return found
+}
+
+func (s *pairSet) add(text string) {
+	for i := 0; i+1 < len(text); i++ {
+		p := pairOf(text[i], text[i+1])
+		s[p>>6] |= 1 << (p & 63)
+	}
+}
+
+func (s *pairSet) holds(pairs []uint16) bool {
+	for _, p := range pairs {
+		if s[p>>6]&(1<<(p&63)) == 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -41,6 +41,9 @@ type subject struct {
 	// blind says that part of the call could not be looked into, so that a deny rule
 	// with a pattern must be taken to match.
 	blind bool
+	// pairs of all wide texts, filled when they are first needed.
+	pairs  pairSet
+	filled bool
 }
 
 func (s *subject) add(texts ...string) {
@@ -53,7 +56,16 @@ func (s *subject) add(texts ...string) {
 
 // meets says whether the pattern of a deny or ask rule fits the call.
 func (s *subject) meets(p *pattern) bool {
-	return p.any || s.blind || slices.ContainsFunc(s.wide, p.match)
+	if p.any || s.blind {
+		return true
+	}
+	if !s.filled {
+		for _, text := range s.wide {
+			s.pairs.add(text)
+		}
+		s.filled = true
+	}
+	return s.pairs.holds(p.need) && slices.ContainsFunc(s.wide, p.match)
 }
 
 // read makes the subject of a call. Names of arguments are compared without case,
