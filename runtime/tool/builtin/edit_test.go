@@ -193,7 +193,8 @@ func FuzzReplace(f *testing.F) {
 		}
 		m := find(content, old)
 		if len(m.spans) == 0 {
-			if strings.Contains(strings.TrimPrefix(content, bom), old) && strings.TrimPrefix(old, bom) != "" {
+			// Half a CRLF is no place of its own.
+			if !strings.Contains(old, "\r") && strings.Contains(strings.TrimPrefix(content, bom), old) && strings.TrimPrefix(old, bom) != "" {
 				t.Fatalf("%q not found in %q", old, content)
 			}
 			_ = nearest(content, old)
