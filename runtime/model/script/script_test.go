@@ -12,6 +12,7 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/model"
+	"github.com/a3s-lab/liba3s/runtime/model/modeltest"
 )
 
 func open(t *testing.T, text string) *Client {
@@ -170,5 +171,27 @@ func FuzzOpen(f *testing.F) {
 		if strings.Join(split(text), "") != text {
 			t.Fatalf("%q was split into %q", text, split(text))
 		}
+	})
+}
+
+func TestSuite(t *testing.T) {
+	modeltest.Run(t, modeltest.Features{Reasoning: true, Malformed: true}, func(t *testing.T, turns ...modeltest.Turn) model.Client {
+		var b strings.Builder
+		line := func(verb, text string) {
+			for l := range strings.Lines(text) {
+				b.WriteString(verb + " " + strings.TrimSuffix(l, "\n") + "\n")
+			}
+		}
+		for _, turn := range turns {
+			line("think", turn.Reasoning)
+			line("say", turn.Text)
+			for _, c := range turn.Calls {
+				b.WriteString("call " + c.Name + " " + c.Args + "\n")
+			}
+			b.WriteString(map[modeltest.Fail]string{
+				modeltest.None: "end\n", modeltest.Cut: "fail cut\n", modeltest.Hang: "wait 60000\nend\n",
+				modeltest.Busy: "fail retryable busy\n", modeltest.Reject: "fail provider no\n"}[turn.Fail])
+		}
+		return open(t, b.String())
 	})
 }
