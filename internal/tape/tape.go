@@ -129,6 +129,17 @@ func (c *chunk) start(i int) int {
 	return c.ends[i-1] + 1 // behind the comma
 }
 
+// Skip sets the number of the next item to n, which must not be below it. What is kept
+// so far is dropped, since the items of a tape have consecutive numbers.
+func (t *Tape) Skip(n int64) {
+	t.Trim(n)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n > t.next {
+		t.first, t.next = n, n
+	}
+}
+
 // Items copies up to limit items from number from on.
 func (t *Tape) Items(from int64, limit int) [][]byte {
 	t.mu.Lock()

@@ -176,6 +176,23 @@ func (s *Store) Get(ctx context.Context, uri string) (string, error) {
 	return s.load(ctx, it)
 }
 
+// Record gives an artifact with its content; fault.NotFound as Get.
+func (s *Store) Record(ctx context.Context, uri string) (record.Artifact, error) {
+	content, err := s.Get(ctx, uri)
+	if err != nil {
+		return record.Artifact{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byURI[uri]
+	if e == nil {
+		return record.Artifact{}, fault.New(fault.NotFound, "artifact.get", "artifact %q has given way to newer ones", uri)
+	}
+	rec := e.Value.(*item).rec
+	rec.Content = content
+	return rec, nil
+}
+
 func (s *Store) load(ctx context.Context, it item) (string, error) {
 	if it.rec.Content != "" || it.size == 0 {
 		return it.rec.Content, nil

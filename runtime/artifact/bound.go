@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/a3s-lab/liba3s/internal/diff"
@@ -83,7 +84,7 @@ func (b *bounding) output(r *chat.Result) {
 // cut gives what is shown of a long output, with a marker, and how many of its bytes
 // that is. Of a shell's output the end is shown too: that is where it failed.
 func cut(tool, full string) (string, int) {
-	if tool != "bash" {
+	if !strings.EqualFold(tool, "bash") {
 		head := prefix(full, MaxOutput)
 		return fmt.Sprintf("%s\n[Output cut: the first %d of %d bytes are shown]", head, len(head), len(full)), len(head)
 	}

@@ -3,7 +3,11 @@
 // It is pure data. Floor 1.
 package chat
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/a3s-lab/liba3s/runtime/fault"
+)
 
 // Role says who speaks.
 type Role string
@@ -192,4 +196,25 @@ type ErrorKind struct {
 // Fail makes a failed result with text for the model and a typed reason.
 func Fail(kind ErrorKind, output string) Result {
 	return Result{Output: output, ExitCode: 1, Error: &kind}
+}
+
+// Check refuses a message that no model can be sent: an unknown role or block.
+func (m Message) Check() error {
+	switch m.Role {
+	case User, Assistant, Tool:
+	default:
+		return fault.New(fault.Invalid, "chat", "role %q is none of user, assistant, tool", m.Role)
+	}
+	for _, b := range m.Content {
+		switch b.Type {
+		case Text, ToolResult:
+		case ToolUse:
+			if b.Name == "" || b.ID == "" {
+				return fault.New(fault.Invalid, "chat", "a tool_use block needs id and name")
+			}
+		default:
+			return fault.New(fault.Invalid, "chat", "block type %q is none of text, tool_use, tool_result", b.Type)
+		}
+	}
+	return nil
 }

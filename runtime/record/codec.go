@@ -33,6 +33,9 @@ func Encode(f Fact) ([]byte, error) {
 // nothing else, so that an older reader skips what it does not know.
 func Decode(b []byte) (Line, error) {
 	var l Line
+	if l.Event = fastEvent(b); l.Event != nil {
+		return l, nil
+	}
 	if bytes.HasPrefix(b, []byte(`{"version":`)) {
 		l.Event = new(event.Envelope)
 		if err := json.Unmarshal(b, l.Event); err != nil {

@@ -1,0 +1,184 @@
+// Package a3s is libA3S for Go programs: an agent runtime inside your process. It is
+// the runtime itself, without cgo.
+//
+//	agent, err := a3s.Create(ctx, "agent.acl")
+//	session, err := agent.Session(ctx, ".", nil)
+//	for e, err := range session.Stream(ctx, "make the tests pass") { ... }
+package a3s
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+
+	"github.com/a3s-lab/liba3s/runtime/agent"
+	"github.com/a3s-lab/liba3s/runtime/chat"
+	"github.com/a3s-lab/liba3s/runtime/event"
+	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/policy"
+	"github.com/a3s-lab/liba3s/runtime/record"
+	"github.com/a3s-lab/liba3s/runtime/session"
+)
+
+// The words of the runtime, under one name.
+type (
+	// Error is the one error shape; errors.As finds it, errors.Is compares codes.
+	Error = fault.Error
+	// Code is a stable error code.
+	Code = fault.Code
+	// Event is an event in its envelope.
+	Event = event.Envelope
+	// Message is an entry of the transcript.
+	Message = chat.Message
+	// SessionOptions are the options of a session; nil fields keep the defaults.
+	SessionOptions = agent.Options
+	// PermissionPolicy decides which calls may run.
+	PermissionPolicy = policy.Policy
+	// ConfirmationPolicy says whether and how you are asked.
+	ConfirmationPolicy = policy.ConfirmationPolicy
+	// WorkspaceBackend names a workspace.
+	WorkspaceBackend = agent.WorkspaceBackend
+	// SessionStore names a store.
+	SessionStore = agent.SessionStore
+	// HostEnv fixes ids and clock.
+	HostEnv = agent.HostEnv
+	// Result is how a run ended.
+	Result = session.Result
+	// ToolResult is the outcome of a direct tool call.
+	ToolResult = session.ToolResult
+	// RunSnapshot is what is known of a run.
+	RunSnapshot = record.RunSnapshot
+	// Page is a part of a run's events.
+	Page = session.Page
+	// Pending is an open question.
+	Pending = session.Pending
+	// SessionInfo says what a session is.
+	SessionInfo = session.Info
+	// Artifact is a text kept outside the transcript.
+	Artifact = record.Artifact
+	// ToolSpec is what a model is told of a tool.
+	ToolSpec = chat.ToolSpec
+	// Command is a slash command.
+	Command = session.Command
+)
+
+// Ptr gives a pointer to v, for optional fields.
+func Ptr[T any](v T) *T { return &v }
+
+// EventTypes gives the names of the event catalogue in canonical order.
+func EventTypes() []string { return event.Types() }
+
+// EventEnvelopeVersion is the version of the event envelope.
+const EventEnvelopeVersion = event.Version
+
+// Option changes how an agent is created.
+type Option func(*agent.Setup)
+
+// WithEnv sets the environment that env("NAME") and child processes see, instead of the
+// process's own.
+func WithEnv(env map[string]string) Option { return func(s *agent.Setup) { s.Env = env } }
+
+// WithDir sets the folder that completes relative paths, instead of the process's
+// working directory.
+func WithDir(dir string) Option { return func(s *agent.Setup) { s.Cwd = dir } }
+
+// WithLogLevel sets the least level of log frames: debug, info, warn or error.
+func WithLogLevel(level string) Option { return func(s *agent.Setup) { s.LogLevel = level } }
+
+// Agent holds a configuration and its open sessions. Methods may be called
+// concurrently.
+type Agent struct{ a *agent.Agent }
+
+// Create makes an agent. source is the path of an .acl file, or the configuration
+// itself. The error is a *Error with code CONFIG_ERROR if it makes no sense. Nothing is
+// contacted.
+func Create(ctx context.Context, source string, opts ...Option) (*Agent, error) {
+	s := agent.Setup{}
+	if strings.HasSuffix(source, ".acl") && !strings.ContainsAny(source, "\n{=") {
+		s.ACLPath = source
+	} else {
+		s.ACL = source
+	}
+	for _, o := range opts {
+		o(&s)
+	}
+	if s.Env == nil {
+		s.Env = environ()
+	}
+	if s.Cwd == "" {
+		cwd, err := os.Getwd()
+		if err != nil {
+			return nil, fault.New(fault.IO, "agent.open", "working directory: %v", err)
+		}
+		s.Cwd = cwd
+	}
+	a, err := agent.Open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{a}, nil
+}
+
+// environ is the process's environment; this facade is the host's side, and reads it
+// once at Create.
+func environ() map[string]string {
+	m := map[string]string{}
+	for _, kv := range os.Environ() {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			m[k] = v
+		}
+	}
+	return m
+}
+
+// Session opens a new session in a workspace. opts may be nil. The error is a *Error
+// with code SESSION_CONFIGURATION_ERROR and the detail "field" if an option is wrong.
+func (a *Agent) Session(ctx context.Context, workspace string, opts *SessionOptions) (*Session, error) {
+	return a.open(ctx, agent.SessionSpec{Workspace: workspace, Options: opts})
+}
+
+// ResumeSession opens a kept session; opts must name its store. Runs that a dead process
+// left open are settled; nothing is executed.
+func (a *Agent) ResumeSession(ctx context.Context, id string, opts *SessionOptions) (*Session, error) {
+	return a.open(ctx, agent.SessionSpec{Resume: id, Options: opts})
+}
+
+func (a *Agent) open(ctx context.Context, spec agent.SessionSpec) (*Session, error) {
+	if spec.Options != nil { // the same checks as for every language
+		checked, err := agent.CheckOptions(*spec.Options)
+		if err != nil {
+			return nil, err
+		}
+		spec.Options = checked
+	}
+	s, err := a.a.OpenSession(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{s: s, a: a.a}, nil
+}
+
+// ListSessions gives the ids of the open sessions, sorted.
+func (a *Agent) ListSessions() []string { return a.a.ListSessions() }
+
+// CloseSession closes an open session by id; false if there is none.
+func (a *Agent) CloseSession(ctx context.Context, id string) (bool, error) {
+	return a.a.CloseSession(ctx, id)
+}
+
+// Warnings of the configuration, with line and column.
+func (a *Agent) Warnings() []string { return a.a.Warnings() }
+
+// IsClosed says whether Close was called.
+func (a *Agent) IsClosed() bool { return a.a.Closed() }
+
+// Close closes every session and the agent. If ctx ends first the error has code
+// TIMEOUT and the rest goes on in the background.
+func (a *Agent) Close(ctx context.Context) error { return a.a.Close(ctx) }
+
+// Decode reads the payload of an event into its Go type of package event.
+func Decode(e Event) (event.Payload, error) { return event.Decode(e.Type, e.Payload) }
+
+// raw encodes v, which the callers know to be encodable.
+func raw(v any) (json.RawMessage, error) { return json.Marshal(v) }

@@ -1,0 +1,228 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/a3s-lab/liba3s/runtime/chat"
+	"github.com/a3s-lab/liba3s/runtime/event"
+	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/record"
+)
+
+// load folds what the store holds, and settles runs that a dead process left open.
+func (s *Session) load(ctx context.Context) error {
+	if s.cfg.Kept == nil {
+		return nil
+	}
+	kept, err := s.cfg.Kept.Load(ctx)
+	if err != nil {
+		return err
+	}
+	s.warn(kept.Warning)
+	f := s.seq.fold
+	if kept.Snapshot != nil {
+		if err := s.restore(kept.Snapshot); err != nil {
+			return err
+		}
+	}
+	any := kept.Snapshot != nil
+	for raw, err := range kept.Facts {
+		if err != nil {
+			return err
+		}
+		l, err := record.Decode(raw)
+		if err != nil {
+			return err
+		}
+		if err := f.line(s.cfg.ID, raw, l); err != nil {
+			return err
+		}
+		s.bound(f)
+		any = true
+	}
+	if f.data != nil && kept.Snapshot == nil {
+		s.createdAt = f.data.CreatedAt
+	}
+	if s.cfg.Journal {
+		s.seq.kept = s.cfg.Kept
+	}
+	if !any {
+		d := s.cfg.Data
+		d.ID, d.CreatedAt, d.UpdatedAt, d.State = s.cfg.ID, s.createdAt, s.createdAt, "Active"
+		s.seq.first = []record.Fact{{Mark: &record.Mark{Session: &d}}}
+	}
+	if err := s.cfg.Engine.Artifacts.Restore(ctx, f.artifacts); err != nil {
+		return err
+	}
+	return s.settleRuns(ctx)
+}
+
+// bound keeps the memory of a load to the live state.
+func (s *Session) bound(f *fold) {
+	if n := len(f.runs); n > 0 {
+		s.seq.trim(f.runs[n-1])
+	}
+	s.seq.evict()
+}
+
+// restore folds a snapshot.
+func (s *Session) restore(snap *record.Snapshot) error {
+	f := s.seq.fold
+	s.cfg.Data.Extra = snap.Session.Extra
+	s.extra = snap.Extra
+	s.reports, s.subagents = snap.VerificationReports, snap.SubagentTasks
+	s.createdAt = snap.Session.CreatedAt
+	f.messages = slices.Clone(snap.Session.Messages)
+	f.usage = snap.Session.TotalUsage
+	f.turns, f.lastUsed = snap.Session.ContextUsage.Turns, snap.Session.ContextUsage.UsedTokens
+	f.traces = snap.TraceEvents
+	f.artifacts = snap.Artifacts
+	f.data = &snap.Session
+	for _, rec := range snap.RunRecords {
+		r, err := restoreRun(s.cfg.ID, rec)
+		if err != nil {
+			return err
+		}
+		f.add(r)
+	}
+	if n := len(f.runs); n > 0 && !f.runs[n-1].snap.Status.Terminal() {
+		f.runs[n-1].reopen(f.messages)
+	}
+	return nil
+}
+
+// restoreRun rebuilds a run from its record.
+func restoreRun(sid string, rec record.RunRecord) (*runLog, error) {
+	first := rec.Snapshot.EventCount
+	if len(rec.Events) > 0 {
+		first = rec.Events[0].Sequence
+	}
+	r := newRunLog(rec.Snapshot.ID, sid, first)
+	r.snap = rec.Snapshot
+	for _, e := range rec.Events {
+		env, err := e.Envelope(rec.Snapshot.ID, sid)
+		if err != nil {
+			return nil, err
+		}
+		b, err := json.Marshal(env)
+		if err != nil {
+			return nil, fault.Of(fault.CodeSerialization, "session.load", "run %q event %d: %v", rec.Snapshot.ID, e.Sequence, err)
+		}
+		if _, next, _ := r.tape.Bounds(); e.Sequence > next { // 6.x may keep events with holes
+			r.tape.Skip(e.Sequence)
+		}
+		r.tape.Append(b)
+		r.lastMS = e.TimestampMS
+		r.reopenEvent(env)
+	}
+	r.next = rec.Snapshot.EventCount
+	r.tape.Skip(r.next)
+	if r.snap.Status.Terminal() {
+		r.tape.End()
+	}
+	return r, nil
+}
+
+// reopenEvent notes what is under way in a run that was saved while it ran.
+func (r *runLog) reopenEvent(env event.Envelope) {
+	if r.snap.Status.Terminal() {
+		return
+	}
+	p, err := event.Decode(env.Type, env.Payload)
+	if err != nil {
+		return // a payload of another version opens nothing
+	}
+	switch e := p.(type) {
+	case event.ToolExecutionStart:
+		r.started[e.ID] = startedCall{readOnly: e.ReadOnly}
+	case event.ConfirmationRequired:
+		r.questions[e.ToolID] = chat.Call{ID: e.ToolID, Name: e.ToolName, Args: e.Args}
+	case event.ConfirmationReceived:
+		delete(r.questions, e.ToolID)
+	case event.ConfirmationTimeout:
+		delete(r.questions, e.ToolID)
+	case event.ToolEnd:
+		delete(r.started, e.ID)
+	}
+}
+
+// reopen finds the calls of the transcript's last assistant message without outcome.
+func (r *runLog) reopen(messages []chat.Message) {
+	answered := map[string]bool{}
+	for i := len(messages) - 1; i >= 0; i-- {
+		m := messages[i]
+		for _, b := range m.Content {
+			answered[b.ToolUseID] = true
+		}
+		if m.Role == chat.Assistant {
+			for _, c := range m.Calls() {
+				if !answered[c.ID] {
+					r.open = append(r.open, c)
+				}
+			}
+			return
+		}
+	}
+}
+
+// settleRuns writes how the runs of a dead process ended (S13, S14): nothing is
+// executed, and what may have happened is said to be unknown.
+func (s *Session) settleRuns(ctx context.Context) error {
+	for _, r := range s.seq.fold.runs {
+		if r.snap.Status.Terminal() {
+			continue
+		}
+		if err := s.seq.append(ctx, r, true, settlement(r)...); err != nil {
+			return err
+		}
+		r.tape.End()
+		s.log(event.LogLine{Level: "warn", Message: "the run was interrupted by the end of its process", RunID: r.snap.ID, ErrorKind: "interrupted"})
+	}
+	return nil
+}
+
+func settlement(r *runLog) []record.Fact {
+	var facts []record.Fact
+	interrupted := "interrupted"
+	for _, c := range sortedCalls(r.questions) {
+		facts = append(facts, record.Fact{Event: event.ConfirmationReceived{ToolID: c.ID, Reason: &interrupted}})
+	}
+	for _, c := range r.open {
+		facts = append(facts, record.Fact{Event: outcome(c, r.started)})
+	}
+	unknown := 0
+	for _, st := range r.started {
+		if !st.readOnly {
+			unknown++
+		}
+	}
+	f := fault.Of(fault.CodeInterrupted, "session.resume", "the process that ran it ended; nothing was repeated").With("outcome_unknown", unknown)
+	return append(facts, record.Fact{Event: event.FromFault(f)})
+}
+
+// outcome of a call whose process died.
+func outcome(c chat.Call, started map[string]startedCall) event.ToolEnd {
+	e := event.ToolEnd{ID: c.ID, Name: c.Name, Args: c.Args, ExitCode: 1}
+	st, ran := started[c.ID]
+	switch {
+	case !ran:
+		e.Output, e.ErrorKind = "tool "+c.Name+" was not started: its process ended", &chat.ErrorKind{Type: chat.WasCancelled, Op: c.Name}
+	case st.readOnly:
+		e.Output, e.ErrorKind = "tool "+c.Name+" was interrupted: its process ended; it changed nothing and may be called again", &chat.ErrorKind{Type: chat.WasInterrupted, Op: c.Name}
+	default:
+		e.Output = "the process ended while tool " + c.Name + " was running: whether it took effect is not known; look before you repeat it"
+		e.ErrorKind = &chat.ErrorKind{Type: chat.OutcomeUnknown, Op: c.Name}
+	}
+	return e
+}
+
+func sortedCalls(m map[string]chat.Call) []chat.Call {
+	var out []chat.Call
+	for _, c := range m {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b chat.Call) int { return cmpString(a.ID, b.ID) })
+	return out
+}

@@ -1,0 +1,154 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+
+	"github.com/a3s-lab/liba3s/internal/tape"
+	"github.com/a3s-lab/liba3s/runtime/chat"
+	"github.com/a3s-lab/liba3s/runtime/event"
+	"github.com/a3s-lab/liba3s/runtime/policy"
+	"github.com/a3s-lab/liba3s/runtime/record"
+)
+
+// runLog is what a session holds of one run. The sequencer's lock guards it; the tape
+// has its own.
+type runLog struct {
+	snap     record.RunSnapshot
+	tape     *tape.Tape
+	next     int64      // number of the next event
+	lastMS   int64      // time of the last one
+	start    record.Pos // where the run begins in the journal; zero: somewhere in it
+	isolated bool
+	planning bool
+	usage    chat.Usage
+	calls    int
+
+	open      []chat.Call                 // of the last assistant message, without outcome, in order
+	started   map[string]startedCall      // by call id
+	questions map[string]chat.Call        // confirmations without an answer, by call id
+	active    map[string]chatActive       // for active_tools
+	terminal  event.Payload               // how it ended
+	untold    []byte                      // the terminal event between written and told (S9)
+	pieces    map[deltaKey]*policy.Stream // ends that the redactor holds back
+}
+
+// startedCall is a call whose intent is written.
+type startedCall struct {
+	readOnly bool
+	atMS     int64
+}
+
+// chatActive is a running call.
+type chatActive struct {
+	Name        string
+	StartedAtMS int64
+}
+
+func newRunLog(id, sid string, first int64) *runLog {
+	return &runLog{
+		snap:      record.RunSnapshot{ID: id, SessionID: sid, Status: record.Created},
+		tape:      tape.New(id, first),
+		next:      first,
+		started:   map[string]startedCall{},
+		questions: map[string]chat.Call{},
+		active:    map[string]chatActive{},
+	}
+}
+
+// held gives the redacting stream of one key.
+func (r *runLog) held(k deltaKey, red *policy.Redactor) *policy.Stream {
+	if r.pieces == nil {
+		r.pieces = map[deltaKey]*policy.Stream{}
+	}
+	h := r.pieces[k]
+	if h == nil {
+		h = red.Stream()
+		r.pieces[k] = h
+	}
+	return h
+}
+
+type heldPiece struct {
+	key    deltaKey
+	stream *policy.Stream
+}
+
+// takeHeld gives up the redacting streams that are over, in the order of their keys.
+func (r *runLog) takeHeld(over func(deltaKey) bool) []heldPiece {
+	var out []heldPiece
+	for k, h := range r.pieces {
+		if over(k) {
+			out = append(out, heldPiece{k, h})
+			delete(r.pieces, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b heldPiece) int {
+		return cmp.Or(cmp.Compare(a.key.kind, b.key.kind), cmp.Compare(a.key.id, b.key.id))
+	})
+	return out
+}
+
+// events gives the envelopes in memory from number from on.
+func (r *runLog) events(from int64, limit int) [][]byte {
+	items := r.tape.Items(from, limit)
+	if r.untold != nil && len(items) < limit {
+		items = append(items, r.untold)
+	}
+	return items
+}
+
+// backfill reads events of r that memory no longer holds from the journal.
+func (s *sequencer) backfill(r *runLog) tape.Backfill {
+	if s.kept == nil {
+		return nil
+	}
+	return func(ctx context.Context, from int64) (func() (int64, []byte, error), func()) {
+		s.mu.Lock()
+		start := r.start
+		s.mu.Unlock()
+		step, stop := iter.Pull2(s.kept.Read(ctx, start))
+		return func() (int64, []byte, error) {
+			for {
+				line, err, ok := step()
+				if !ok || err != nil {
+					return 0, nil, err
+				}
+				if n, mine := numberIn(line, r.snap.ID); mine && n >= from {
+					return n, append([]byte(nil), line...), nil
+				}
+			}
+		}, stop
+	}
+}
+
+// numberIn gives the number of a journal line if it is an event of the run.
+func numberIn(line []byte, run string) (int64, bool) {
+	if !bytes.HasPrefix(line, []byte(`{"version":`)) {
+		return 0, false
+	}
+	var head struct {
+		Metadata *event.Metadata `json:"metadata"`
+	}
+	if json.Unmarshal(line, &head) != nil || head.Metadata == nil || head.Metadata.RunID != run {
+		return 0, false
+	}
+	return head.Metadata.Sequence, true
+}
+
+func frame(p event.Payload) []byte {
+	b, err := event.AppendFrame(nil, p)
+	if err != nil { // the frames hold nothing that cannot be encoded
+		b, _ = event.AppendFrame(nil, event.LogLine{Level: "error", Message: "frame: " + err.Error()})
+	}
+	return b
+}
+
+// gapFrame stands for events that are no longer kept.
+func gapFrame(run string, from, to int64) []byte {
+	return frame(event.Gap{RunID: run, From: from, To: to})
+}

@@ -1,0 +1,324 @@
+package session
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/a3s-lab/liba3s/internal/tape"
+	"github.com/a3s-lab/liba3s/runtime/event"
+	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/policy"
+	"github.com/a3s-lab/liba3s/runtime/record"
+	"github.com/a3s-lab/liba3s/runtime/store"
+)
+
+const (
+	mergeFor   = 10 * time.Millisecond // how long a delta may wait for its neighbours (S1)
+	mergeBytes = 4 << 10               // and how many bytes they may be (S1)
+)
+
+// sequencer is the one place where facts of a session become numbers, bytes on disk
+// and frames for streams, in this order: reserve room, redact, number, encode once,
+// append, flush, hand to streams (S2). Nobody waits for a reader under mu.
+type sequencer struct {
+	sid       string
+	kept      store.Session // nil: memory only
+	redact    *policy.Redactor
+	now       func() int64
+	merge     bool
+	retention Retention
+	stall     time.Duration
+
+	mu      sync.Mutex
+	fold    *fold                     // what the facts add up to; guarded by mu
+	streams map[*tape.Cursor]struct{} // of the session; guarded by mu
+	delta   *delta                    // merged, not numbered yet; guarded by mu
+	first   []record.Fact             // written before the first other fact; guarded by mu
+	ended   bool                      // the session is closed; guarded by mu
+	broken  error                     // the store failed; nothing more is written; guarded by mu
+}
+
+// delta is a row of neighbouring pieces of one stream that become one event.
+type delta struct {
+	run   *runLog
+	key   deltaKey
+	text  []byte
+	timer *time.Timer
+}
+
+// deltaKey says which pieces may be joined (S4).
+type deltaKey struct{ kind, id, name string }
+
+func keyOf(p event.Payload) (deltaKey, string) {
+	switch e := p.(type) {
+	case event.TextDelta:
+		return deltaKey{kind: e.Type()}, e.Text
+	case event.ReasoningDelta:
+		return deltaKey{kind: e.Type()}, e.Text
+	case event.ToolInputDelta:
+		return deltaKey{kind: e.Type(), id: e.ID}, e.Delta
+	case event.ToolOutputDelta:
+		return deltaKey{kind: e.Type(), id: e.ID, name: e.Name}, e.Delta
+	}
+	return deltaKey{}, ""
+}
+
+func (k deltaKey) payload(text string) event.Payload {
+	switch k.kind {
+	case event.TextDelta{}.Type():
+		return event.TextDelta{Text: text}
+	case event.ReasoningDelta{}.Type():
+		return event.ReasoningDelta{Text: text}
+	case event.ToolInputDelta{}.Type():
+		return event.ToolInputDelta{ID: k.id, Delta: text}
+	}
+	return event.ToolOutputDelta{ID: k.id, Name: k.name, Delta: text}
+}
+
+// push hands in a piece of a stream.
+func (s *sequencer) push(ctx context.Context, r *runLog, p event.Payload) error {
+	key, text := keyOf(p)
+	if key.kind == "" {
+		return fault.New(fault.Internal, "session.delta", "%s is not a delta", p.Type())
+	}
+	if err := s.room(ctx, r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.delta != nil && (s.delta.key != key || s.delta.run != r) {
+		old := s.delta
+		if err := s.flushDelta(ctx); err != nil {
+			return err
+		}
+		if err := s.release(ctx, old.run, func(k deltaKey) bool { return k == old.key && k.kind != event.ToolOutputDelta{}.Type() }); err != nil {
+			return err
+		}
+	}
+	text = r.held(key, s.redact).Push(text)
+	if text == "" {
+		return nil
+	}
+	if !s.merge {
+		return s.write(ctx, r, false, record.Fact{Event: key.payload(text)})
+	}
+	if s.delta == nil {
+		d := &delta{run: r, key: key}
+		d.timer = time.AfterFunc(mergeFor, func() { s.expire(d) })
+		s.delta = d
+	}
+	s.delta.text = append(s.delta.text, text...)
+	if len(s.delta.text) >= mergeBytes {
+		return s.flushDelta(ctx)
+	}
+	return nil
+}
+
+// expire writes a delta that has waited long enough. A failure shows up at the run's
+// next fact, since the store stays broken.
+func (s *sequencer) expire(d *delta) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.delta == d {
+		_ = s.flushDelta(context.Background())
+	}
+}
+
+// flushDelta writes the merged delta. s.mu is held.
+func (s *sequencer) flushDelta(ctx context.Context) error {
+	d := s.delta
+	if d == nil {
+		return nil
+	}
+	d.timer.Stop()
+	s.delta = nil
+	return s.write(ctx, d.run, false, record.Fact{Event: d.key.payload(string(d.text))})
+}
+
+// release tells the ends of streams that might have been the beginning of a secret:
+// those of the model once anything else follows, those of a tool at its end.
+func (s *sequencer) release(ctx context.Context, r *runLog, over func(deltaKey) bool) error {
+	for _, h := range r.takeHeld(over) {
+		if text := h.stream.Flush(); text != "" {
+			if err := s.write(ctx, r, false, record.Fact{Event: h.key.payload(text)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// over says which streams end with a group of facts.
+func over(facts []record.Fact) func(deltaKey) bool {
+	ended := map[string]bool{}
+	last := false
+	for _, f := range facts {
+		switch e := f.Event.(type) {
+		case event.ToolEnd:
+			ended[e.ID] = true
+		case event.AgentEnd, event.Error:
+			last = true
+		}
+	}
+	return func(k deltaKey) bool {
+		return last || k.kind != event.ToolOutputDelta{}.Type() || ended[k.id]
+	}
+}
+
+// append writes a group of facts of a run and tells its events. flush makes it durable.
+func (s *sequencer) append(ctx context.Context, r *runLog, flush bool, facts ...record.Fact) error {
+	if err := s.room(ctx, r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.flushDelta(ctx); err != nil {
+		return err
+	}
+	if r != nil {
+		if err := s.release(ctx, r, over(facts)); err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, r, flush, facts...)
+}
+
+// write is the order of S2 for one group. s.mu is held.
+func (s *sequencer) write(ctx context.Context, r *runLog, flush bool, facts ...record.Fact) error {
+	g, err := s.encode(r, facts)
+	if err != nil {
+		return err
+	}
+	if err := s.keep(ctx, r, g, flush); err != nil {
+		return err
+	}
+	s.apply(r, g)
+	if r != nil {
+		r.tape.Append(g.told...)
+		s.trim(r)
+	}
+	return nil
+}
+
+// group is a row of encoded facts that is written at once.
+type group struct {
+	lines [][]byte // for the journal
+	told  [][]byte // for the streams
+	facts []record.Fact
+	metas []event.Metadata
+}
+
+// encode redacts, numbers and encodes.
+func (s *sequencer) encode(r *runLog, facts []record.Fact) (*group, error) {
+	g := &group{facts: facts, metas: make([]event.Metadata, len(facts))}
+	for i, f := range facts {
+		if f.Event == nil {
+			b, err := record.Encode(f)
+			if err != nil {
+				return nil, err
+			}
+			g.lines = append(g.lines, s.redact.Bytes(b))
+			continue
+		}
+		m := event.Metadata{RunID: r.snap.ID, SessionID: s.sid, Sequence: r.next + int64(len(g.told)), TimestampMS: max(s.now(), r.lastMS)}
+		b, err := event.Append(nil, f.Event, m)
+		if err != nil {
+			return nil, fault.New(fault.Internal, "session.encode", "%s: %v", f.Event.Type(), err)
+		}
+		b = s.redact.Bytes(b)
+		g.metas[i] = m
+		g.lines = append(g.lines, b)
+		g.told = append(g.told, b)
+	}
+	return g, nil
+}
+
+// keep hands the group to the store.
+func (s *sequencer) keep(ctx context.Context, r *runLog, g *group, flush bool) error {
+	if s.kept == nil {
+		return nil
+	}
+	if s.broken != nil {
+		return s.broken
+	}
+	ctx = context.WithoutCancel(ctx) // a cancelled run still writes how it ended
+	lines := g.lines
+	if s.first != nil {
+		head, err := s.encode(nil, s.first)
+		if err != nil {
+			return err
+		}
+		lines = append(head.lines, lines...)
+	}
+	pos, err := s.kept.Append(ctx, lines)
+	if err != nil {
+		return fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be written: %v", err)
+	}
+	s.first = nil
+	if r != nil && r.next == 0 {
+		r.start = pos
+	}
+	if flush {
+		if err := s.kept.Flush(ctx); err != nil {
+			return fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be flushed: %v", err)
+		}
+	}
+	return nil
+}
+
+// apply folds the group. s.mu is held.
+func (s *sequencer) apply(r *runLog, g *group) {
+	for i, f := range g.facts {
+		switch {
+		case f.Event != nil:
+			s.fold.event(r, f.Event, g.metas[i])
+		case f.Message != nil:
+			s.fold.message(r, *f.Message)
+		case f.Mark != nil:
+			s.fold.mark(*f.Mark)
+		}
+	}
+}
+
+// room waits until the memory log of a run without a store may grow: nothing that an
+// open stream has not read is dropped before stall_timeout_ms (S5).
+func (s *sequencer) room(ctx context.Context, r *runLog) error {
+	if r == nil || s.kept != nil || s.retention.Unbounded {
+		return nil
+	}
+	deadline := time.NewTimer(s.stall)
+	defer deadline.Stop()
+	for {
+		first, next, bytes := r.tape.Bounds()
+		if next-first < int64(s.retention.MaxEventsPerRun) && bytes < s.retention.MaxEventBytesPerRun {
+			return nil
+		}
+		low, moved, ok := r.tape.Behind()
+		if !ok || low > first {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-deadline.C:
+			return nil
+		case <-ctx.Done():
+			return nil // the terminal event must not wait; the caller sees ctx itself
+		}
+	}
+}
+
+// trim keeps the memory of a run within its bounds. s.mu is held.
+func (s *sequencer) trim(r *runLog) {
+	if s.retention.Unbounded {
+		return
+	}
+	first, next, bytes := r.tape.Bounds()
+	to := max(first, next-int64(s.retention.MaxEventsPerRun))
+	if bytes > s.retention.MaxEventBytesPerRun {
+		to = max(to, first+(next-first)/8+1) // an eighth at a time
+	}
+	if to > first {
+		r.tape.Trim(min(to, next-1))
+	}
+}

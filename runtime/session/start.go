@@ -1,0 +1,292 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/a3s-lab/liba3s/internal/safego"
+	"github.com/a3s-lab/liba3s/internal/tape"
+	"github.com/a3s-lab/liba3s/runtime/chat"
+	"github.com/a3s-lab/liba3s/runtime/event"
+	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/record"
+	"github.com/a3s-lab/liba3s/runtime/run"
+)
+
+// Prompt asks for a run.
+type Prompt struct {
+	Text string
+	// History, if not nil, is the whole context: the run is isolated and leaves the
+	// transcript alone (S21).
+	History []chat.Message
+}
+
+// Run is one run of a session.
+type Run struct {
+	s      *Session
+	log    *runLog
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	result Result // set before done is closed
+	err    error  // set before done is closed
+}
+
+// Result is how a run that completed ended. The verification fields are those of a run
+// without verification commands.
+type Result struct {
+	RunID                    string `json:"run_id"`
+	Text                     string `json:"text"`
+	ToolCallsCount           int    `json:"tool_calls_count"`
+	PromptTokens             int    `json:"prompt_tokens"`
+	CompletionTokens         int    `json:"completion_tokens"`
+	TotalTokens              int    `json:"total_tokens"`
+	VerificationStatus       string `json:"verification_status"`
+	PendingVerificationCount int    `json:"pending_verification_count"`
+	FailedVerificationCount  int    `json:"failed_verification_count"`
+	VerificationReportCount  int    `json:"verification_report_count"`
+	VerificationSummaryText  string `json:"verification_summary_text"`
+	// VerificationSummary is the object behind verification_summary_json.
+	VerificationSummary event.VerificationSummary `json:"verification_summary"`
+}
+
+// noVerification sums up a run that verified nothing.
+var noVerification = event.VerificationSummary{Status: "skipped", PendingSubjects: []string{}, FailedSubjects: []string{}}
+
+// Start takes the session's lease and begins a run on a goroutine of its own. It fails
+// with SESSION_BUSY while another run is active; nothing is queued.
+func (s *Session) Start(p Prompt) (*Run, error) {
+	if strings.TrimSpace(p.Text) == "" {
+		return nil, fault.Of(fault.CodeInvalidRequest, "run.start", "the prompt is empty").With("field", "prompt").With("reason", fault.BadValue)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.admit(); err != nil {
+		return nil, err
+	}
+	if s.active != nil {
+		return nil, fault.Of(fault.CodeSessionBusy, "run.start", "Session '%s' already has an active operation", s.cfg.ID).With("run_id", s.active.ID())
+	}
+	r := &Run{s: s, done: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancelCause(s.life)
+	history := p.History
+	r.log, history = s.seq.begin(s.cfg.Source.New, p.Text, history)
+	s.active = r
+	safego.Go("session.run", r.broken, func() { r.run(p, history) })
+	return r, nil
+}
+
+// begin registers a run and gives it a copy of its context.
+func (s *sequencer) begin(newID func(string) string, prompt string, history []chat.Message) (*runLog, []chat.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := newID("run")
+	for s.fold.byID[name] != nil { // a fixed id source begins anew after a resume
+		name = newID("run")
+	}
+	r := newRunLog(name, s.sid, 0)
+	r.isolated = history != nil
+	r.snap.Prompt = prompt
+	r.snap.CreatedAtMS = s.now()
+	r.snap.UpdatedAtMS = r.snap.CreatedAtMS
+	if history == nil {
+		history = s.fold.messages
+	}
+	s.fold.add(r)
+	for c := range s.streams {
+		c.AddTape(r.tape, 0, s.backfill(r))
+	}
+	return r, append(make([]chat.Message, 0, len(history)+16), history...)
+}
+
+// ID is the run's id.
+func (r *Run) ID() string { return r.log.snap.ID }
+
+// Session is the session the run belongs to.
+func (r *Run) Session() *Session { return r.s }
+
+// Stream opens a stream of the run from event number from on.
+func (r *Run) Stream(from int64) *tape.Cursor {
+	c := tape.NewCursor(gapFrame)
+	c.AddTape(r.log.tape, from, r.s.seq.backfill(r.log))
+	c.Last()
+	return c
+}
+
+// Wait waits for the end of the run. The error is how the run failed, or ctx's own.
+func (r *Run) Wait(ctx context.Context) (Result, error) {
+	select {
+	case <-r.done:
+		return r.result, r.err
+	case <-ctx.Done():
+		return Result{}, fault.From("run.wait", context.Cause(ctx))
+	}
+}
+
+// Done is closed when the run has ended and its last event is told.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Cancel asks the run to stop and returns at once. It reports whether it was the first
+// to ask a run that still goes on.
+func (r *Run) Cancel(reason string) bool {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	if r.s.active != r || r.ctx.Err() != nil {
+		return false
+	}
+	e := fault.Of(fault.CodeCancelled, "run", "the run was cancelled")
+	if reason != "" {
+		e = fault.Of(fault.CodeCancelled, "run", "the run was cancelled: %s", reason).With("reason", reason)
+	}
+	r.cancel(e)
+	return true
+}
+
+// broken ends a run whose goroutine panicked.
+func (r *Run) broken(err error) { r.finish(run.Outcome{}, err, false) }
+
+// run is the goroutine of the run.
+func (r *Run) run(p Prompt, history []chat.Message) {
+	if c, args, ok := command(p.Text); ok {
+		text, err := r.command(c, args)
+		r.finish(run.Outcome{Text: text}, err, false)
+		return
+	}
+	user := chat.Say(chat.User, r.s.cfg.Engine.Redact(p.Text))
+	first := []record.Fact{
+		{Event: event.AgentStart{Prompt: p.Text}},
+		{Message: &record.Message{RunID: r.ID(), Isolated: r.log.isolated, Message: user}},
+	}
+	if err := r.Commit(r.ctx, first...); err != nil {
+		r.finish(run.Outcome{}, err, false)
+		return
+	}
+	in := run.Input{RunID: r.ID(), Messages: append(history, user), Isolated: r.log.isolated, NewID: r.callID}
+	out, err := r.s.cfg.Engine.Run(r.ctx, in, r)
+	r.finish(out, err, !r.log.isolated)
+}
+
+// callID makes the id of a call.
+func (r *Run) callID() string { return r.s.cfg.Source.New("call") }
+
+// Write implements record.Log.
+func (r *Run) Write(ctx context.Context, facts ...record.Fact) error {
+	return r.s.seq.append(ctx, r.log, false, facts...)
+}
+
+// Commit implements record.Log.
+func (r *Run) Commit(ctx context.Context, facts ...record.Fact) error {
+	return r.s.seq.append(ctx, r.log, true, facts...)
+}
+
+// Delta implements record.Log.
+func (r *Run) Delta(ctx context.Context, p event.Payload) error {
+	return r.s.seq.push(ctx, r.log, p)
+}
+
+// finish ends the run in the order of S9: terminal fact flushed, automatic save, lease
+// freed, terminal told.
+func (r *Run) finish(out run.Outcome, err error, save bool) {
+	s := r.s
+	if s.life.Err() != nil && err != nil && !errors.Is(err, fault.Of(fault.CodeCancelled, "", "")) {
+		err = fault.Of(fault.CodeCancelled, "run", "the session was closed")
+	}
+	f := fault.From("run", err)
+	s.seq.terminal(r.log, terminal(out, f))
+	if save && s.cfg.AutoSave && s.cfg.Kept != nil {
+		if err := s.Save(context.Background()); err != nil {
+			s.frame(event.PersistenceFailed{SessionID: s.cfg.ID, Operation: "auto_save", Error: err.Error()})
+			s.log(event.LogLine{Level: "warn", Message: "automatic save failed: " + err.Error(), RunID: r.ID(), ErrorKind: string(fault.KindOf(err))})
+		}
+	}
+	if f != nil {
+		r.err = f
+	} else {
+		r.result = r.resultOf(out)
+	}
+	r.cancel(nil)
+	s.mu.Lock()
+	s.active = nil
+	s.mu.Unlock()
+	s.seq.tellTerminal(r.log)
+	close(r.done)
+}
+
+func terminal(out run.Outcome, f *fault.Error) event.Payload {
+	if f != nil {
+		return event.FromFault(f)
+	}
+	return event.AgentEnd{Text: out.Text, Usage: out.Usage, VerificationSummary: noVerification, Meta: metaOf(out.Meta)}
+}
+
+func (r *Run) resultOf(out run.Outcome) Result {
+	r.s.seq.mu.Lock()
+	calls := r.log.calls
+	r.s.seq.mu.Unlock()
+	return Result{
+		RunID: r.ID(), Text: out.Text, ToolCallsCount: calls,
+		PromptTokens: out.Usage.PromptTokens, CompletionTokens: out.Usage.CompletionTokens, TotalTokens: out.Usage.TotalTokens,
+		VerificationStatus: noVerification.Status, VerificationSummaryText: "no verification was run", VerificationSummary: noVerification,
+	}
+}
+
+// terminal writes and flushes how a run ended without telling it yet. If the store
+// fails it is numbered all the same: every run ends in exactly one terminal event.
+func (s *sequencer) terminal(r *runLog, p event.Payload) {
+	ctx := context.Background()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	failed := s.flushDelta(ctx)
+	if failed == nil {
+		failed = s.release(ctx, r, func(deltaKey) bool { return true })
+	}
+	g, err := s.encode(r, []record.Fact{{Event: p}})
+	if err != nil { // metadata that cannot be encoded must not cost the terminal event
+		p = event.FromFault(fault.From("run", err))
+		g, _ = s.encode(r, []record.Fact{{Event: p}})
+	}
+	if failed == nil {
+		failed = s.keep(ctx, r, g, true)
+	}
+	if failed != nil && s.broken == nil {
+		s.broken = failed
+	}
+	s.apply(r, g)
+	r.untold = g.told[0]
+}
+
+// tellTerminal tells the last event of a run and ends its tape.
+func (s *sequencer) tellTerminal(r *runLog) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := r.untold
+	r.untold = nil
+	r.tape.Append(last)
+	r.tape.End()
+	s.evict()
+}
+
+// evict drops what is over the retention limits: oldest ended runs first. s.mu is held.
+func (s *sequencer) evict() {
+	if s.retention.Unbounded {
+		return
+	}
+	f := s.fold
+	var bytes int64
+	for _, r := range f.runs {
+		_, _, n := r.tape.Bounds()
+		bytes += n
+	}
+	for len(f.runs) > 1 && (len(f.runs) > s.retention.MaxRunsRetained || bytes > maxSessionBytes) && f.runs[0].tape.Ended() {
+		r := f.runs[0]
+		_, next, n := r.tape.Bounds()
+		bytes -= n
+		r.tape.Trim(next)
+		f.runs = f.runs[1:]
+		delete(f.byID, r.snap.ID)
+	}
+	if over := len(f.traces) - s.retention.MaxTraceEvents; over > 0 {
+		f.traces = append([]record.TraceEvent(nil), f.traces[over:]...)
+	}
+}
