@@ -63,20 +63,23 @@ func decode[T any](args json.RawMessage) (T, error) {
 	return v, nil
 }
 
-// whole is an integer that may be written as 3.0, as JSON Schema has it.
+// whole is an integer of 0 or more that may be written as 3.0, as JSON Schema has it.
 type whole int64
 
-// UnmarshalJSON reads a number without a fraction.
+// UnmarshalJSON reads a number without sign and fraction.
 func (w *whole) UnmarshalJSON(b []byte) error {
-	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil {
-		*w = whole(n)
-		return nil
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil {
+		var f float64
+		if f, err = strconv.ParseFloat(string(b), 64); err == nil && (f != math.Trunc(f) || f > 1<<53) {
+			err = strconv.ErrSyntax
+		}
+		n = int64(f)
 	}
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		return errors.New("not a whole number: " + strconv.Quote(string(b)))
+	if err != nil || n < 0 {
+		return errors.New("not a whole number of 0 or more: " + strconv.Quote(string(b)))
 	}
-	*w = whole(f)
+	*w = whole(n)
 	return nil
 }
 
