@@ -76,7 +76,7 @@ func (b *Builder) Prune(messages []chat.Message) []chat.Message {
 // pruneText keeps what fits into left tokens, cutting the middle of the text that
 // straddles the edge.
 func pruneText(s string, left int) (string, int) {
-	n := Tokens(s)
+	n := model.EstimateText(s)
 	switch {
 	case n <= left:
 		return s, left - n
@@ -109,7 +109,7 @@ func (b *Builder) Compact(ctx context.Context, client model.Client, system strin
 	if keep < 2 {
 		return nil, nil
 	}
-	before := Estimate(model.Request{System: system, Messages: messages, Tools: tools})
+	before := model.Estimate(model.Request{System: system, Messages: messages, Tools: tools})
 	ctx, cancel := context.WithTimeout(ctx, summaryTimeout)
 	defer cancel()
 	summary, err := b.summary(ctx, client, messages)
@@ -117,9 +117,9 @@ func (b *Builder) Compact(ctx context.Context, client model.Client, system strin
 		return nil, err
 	}
 	target := int(targetOfTrigger * b.Compaction.Threshold * float64(b.Window))
-	fixed := Tokens(system) + toolTokens(tools)
+	fixed := model.EstimateText(system) + toolTokens(tools)
 	with := head(messages, keep, summary)
-	for b.Window > 0 && fixed+sum(with)+sum(messages[keep:]) > target {
+	for b.Window > 0 && fixed+messageTokens(with...)+messageTokens(messages[keep:]...) > target {
 		next := b.cutAfter(messages, keep+1)
 		if next <= keep {
 			break
@@ -128,7 +128,7 @@ func (b *Builder) Compact(ctx context.Context, client model.Client, system strin
 		with = head(messages, keep, summary)
 	}
 	after := append(slices.Clone(with), messages[keep:]...)
-	if b.Window > 0 && fixed+sum(after) >= before {
+	if b.Window > 0 && fixed+messageTokens(after...) >= before {
 		return nil, fault.Of(fault.CodeContext, "prompt.compact", "compaction cannot help: system prompt and tools fill the window")
 	}
 	percent := 0.0
@@ -136,14 +136,6 @@ func (b *Builder) Compact(ctx context.Context, client model.Client, system strin
 		percent = 100 * float64(before) / float64(b.Window)
 	}
 	return &Compacted{Count: keep, With: with, Summary: summary, Percent: percent, Messages: after}, nil
-}
-
-func sum(messages []chat.Message) int {
-	n := 0
-	for _, m := range messages {
-		n += messageTokens(m)
-	}
-	return n
 }
 
 // keepFrom gives the index of the first message that stays.

@@ -7,7 +7,6 @@ package prompt
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -130,53 +129,13 @@ func (b *Builder) Request(system string, messages []chat.Message, tools []chat.T
 // least estimates what must be in the request whatever is compacted: system prompt,
 // tools and the newest message.
 func (b *Builder) least(system string, messages []chat.Message, tools []chat.ToolSpec) int {
-	n := Tokens(system) + toolTokens(tools)
+	n := model.EstimateText(system) + toolTokens(tools)
 	if len(messages) > 0 {
 		n += messageTokens(messages[len(messages)-1])
 	}
 	return n
 }
 
-// Estimate gives the tokens of a whole request.
-func Estimate(req model.Request) int {
-	n := Tokens(req.System) + toolTokens(req.Tools)
-	for _, m := range req.Messages {
-		n += messageTokens(m)
-	}
-	return n
-}
+func toolTokens(tools []chat.ToolSpec) int { return model.Estimate(model.Request{Tools: tools}) }
 
-// Tokens estimates the tokens of a text: about four bytes of ASCII each, and one for
-// every character of scripts that tokenizers split finely (case TOK-04).
-func Tokens(s string) int {
-	ascii, wide := 0, 0
-	for _, r := range s {
-		switch {
-		case r < utf8.RuneSelf:
-			ascii++
-		case r < 0x2e80:
-			wide += 2 // two letters a token
-		default:
-			wide += 4
-		}
-	}
-	return (ascii + wide + 3) / 4
-}
-
-func toolTokens(tools []chat.ToolSpec) int {
-	n := 0
-	for _, t := range tools {
-		n += 8 + Tokens(t.Name) + Tokens(t.Description) + len(t.Parameters)/4
-	}
-	return n
-}
-
-func messageTokens(m chat.Message) int {
-	n := 4 + Tokens(m.ReasoningContent)
-	for _, c := range m.Content {
-		n += Tokens(c.Text) + Tokens(c.Content) + rawTokens(c.Input)
-	}
-	return n
-}
-
-func rawTokens(b json.RawMessage) int { return len(b) / 4 }
+func messageTokens(m ...chat.Message) int { return model.Estimate(model.Request{Messages: m}) }

@@ -199,8 +199,8 @@ func (e *Engine) RunTool(ctx context.Context, call chat.Call, t tool.Tool, emit 
 		return ToolOutcome{}, err
 	}
 	result, kept, err := e.Artifacts.Bound(context.WithoutCancel(ctx), t.Spec().Name, result)
-	if err != nil {
-		return ToolOutcome{}, err
+	if err != nil { // the result is bounded and says so
+		e.Log(event.LogLine{Level: "warn", Message: "an output could not be kept: " + err.Error(), ErrorKind: string(fault.KindOf(err))})
 	}
 	out := ToolOutcome{Result: result}
 	for i := range kept {

