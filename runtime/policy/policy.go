@@ -1,6 +1,7 @@
 // Package policy decides, in one Gate, whether a tool call may run: guards, schema,
-// hooks, permission rules, confirmation and budget, in that order. It executes
-// nothing and tells nothing; run tells the events. Floor 3.
+// hooks, permission rules, confirmation and budget, in that order; and it takes known
+// secrets out of texts. It executes nothing and tells nothing; run tells the events,
+// session asks and redacts. Floor 3.
 package policy
 
 import (
