@@ -12,16 +12,16 @@ from types import TracebackType
 from typing import Any, Mapping, Sequence
 
 from . import _ffi, _wait
-from ._errors import CodeError, TimedOut, closed, forked
-from ._options import SessionOptions
+from ._errors import CodeError, bad_type
+from ._options import MemorySessionStore, SessionOptions
 from ._session import ClosedFlag, Session
 from ._tools import Desk, HostTool, ToolOwner
 from ._wire import dumps, loads
 
-_CLOSE_MS = 10_000
-
 # Closed before the interpreter goes; weak, so that a forgotten agent is collected as usual.
 _agents: weakref.WeakSet[Agent] = weakref.WeakSet()
+# Stores in memory that the library knows.
+_stores: weakref.WeakSet[MemorySessionStore] = weakref.WeakSet()
 
 
 class Agent(ToolOwner):
@@ -33,20 +33,18 @@ class Agent(ToolOwner):
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
-        self._closed = False
         self._desk = Desk(handle)
         self._tools: dict[str, HostTool] = {}
-        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._finalizer = weakref.finalize(self, _ffi.close_quietly, handle)
         self._finalizer.atexit = False
         _agents.add(self)
 
     @classmethod
-    def create(cls, config_source: str, *, env: Mapping[str, str] | None = None) -> Agent:
+    def create(cls, config_source: str | os.PathLike[str], *, env: Mapping[str, str] | None = None) -> Agent:
         """Opens an agent; loads the native library if this is the first.
 
         Args:
-            config_source: path of an ``.acl`` file, or ACL text.
+            config_source: ACL text, or the path of a file: a text that ends in ``.acl``, or any path object.
             env: what ``env("NAME")`` in the configuration and the processes of tools may see;
                 default a copy of ``os.environ`` as it is now. Entries that are not text are left out.
 
@@ -61,7 +59,7 @@ class Agent(ToolOwner):
         return cls(_wait.interruptible(lambda: _ffi.agent_open(request), _ffi.close_quietly))
 
     @classmethod
-    def create_async(cls, config_source: str, *, env: Mapping[str, str] | None = None) -> asyncio.Future[Agent]:
+    def create_async(cls, config_source: str | os.PathLike[str], *, env: Mapping[str, str] | None = None) -> asyncio.Future[Agent]:
         """:meth:`create` for asyncio: a future for the running loop. Opening has no started form
         in the library, so this uses a thread of the loop's default executor."""
         return asyncio.get_running_loop().run_in_executor(None, lambda: cls.create(config_source, env=env))
@@ -70,7 +68,7 @@ class Agent(ToolOwner):
 
     def session(
         self,
-        workspace: str,
+        workspace: str | os.PathLike[str],
         options: SessionOptions | None = None,
         *,
         model: str | None = None,
@@ -117,7 +115,7 @@ class Agent(ToolOwner):
         }
         return self._open_session(workspace, _merge(options, first, then))
 
-    async def session_async(self, workspace: str, options: SessionOptions | None = None) -> Session:
+    async def session_async(self, workspace: str | os.PathLike[str], options: SessionOptions | None = None) -> Session:
         """:meth:`session` for asyncio, in a thread of the loop's default executor."""
         merged = _merge(options, {}, {})
         return await asyncio.get_running_loop().run_in_executor(None, lambda: self._open_session(workspace, merged))
@@ -137,10 +135,9 @@ class Agent(ToolOwner):
 
         Calls a3s_session_open.
         """
-        self._require_open("session.open")
         spec = _session_request({"resume": session_id}, options)
         handle = _wait.interruptible(lambda: _ffi.session_open(self._handle, spec), _ffi.close_quietly)
-        return self._keep(handle)
+        return self._keep(handle, options)
 
     async def resume_session_async(self, session_id: str, options: SessionOptions) -> Session:
         """:meth:`resume_session` for asyncio, in a thread of the loop's default executor."""
@@ -155,69 +152,52 @@ class Agent(ToolOwner):
     def close_session(self, session_id: str) -> bool:
         """Closes one session by its id; False if it is not open. Ctrl-C does not wait for it.
         Operation agent.close_session."""
-        self._require_open("agent.close_session")
         params = dumps({"session_id": session_id}, "agent.close_session")
         return bool(loads(_wait.call(self._handle, b"agent.close_session", params))["closed"])
 
     # --- the end ---
 
     def close(self) -> None:
-        """Closes every session and then the agent. Bounded by about 10 seconds; what does not end
-        in that time ends in the background. Saves nothing. May be called twice.
+        """Closes every session and the agent. Saves nothing. May be called twice. Each step is
+        bounded, all together by about 10 seconds; Ctrl-C does not wait for them.
 
-        Afterwards sessions of this agent give SESSION_CLOSED. Calls a3s_close.
+        Afterwards nothing can be opened or sent: SESSION_CLOSED. Records of its sessions stay
+        readable. Operation agent.close.
         """
-        if _ffi.dead():
-            raise forked("agent.close")
-        if self._finalizer.detach() is None:
-            return
-        self._closed = True
-        _wait.interruptible(lambda: self._end(_CLOSE_MS))
+        _wait.call(self._handle, b"agent.close", b"{}")
+        self._desk.stop()
 
     async def close_async(self) -> None:
-        """:meth:`close` for asyncio, in a thread of the loop's default executor."""
-        await asyncio.get_running_loop().run_in_executor(None, self.close)
-
-    def _end(self, timeout_ms: int) -> None:
-        try:
-            _ffi.close(self._handle, timeout_ms)
-        except TimedOut:
-            pass  # the handle is dead and the library goes on cleaning up
-        finally:
-            self._desk.stop()
+        """:meth:`close` for asyncio."""
+        await _wait.call_async(self._handle, self._handle, b"agent.close", b"{}")
+        self._desk.stop(0)
 
     @property
     def is_closed(self) -> ClosedFlag:
         """Whether the agent is closed. May be called as well."""
-        return ClosedFlag(self._closed or _ffi.dead())
+        return ClosedFlag(_ffi.dead() or bool(self._now(b"agent.info")["closed"]))
 
     # --- inside ---
 
     def _tool_scope(self) -> str:
         return ""
 
-    def _require_open(self, op: str) -> None:
-        if _ffi.dead():
-            raise forked(op)
-        if self._closed:
-            raise closed("Agent", op)
-
-    def _open_session(self, workspace: str, options: SessionOptions) -> Session:
-        self._require_open("session.open")
+    def _open_session(self, workspace: str | os.PathLike[str], options: SessionOptions) -> Session:
         spec = _session_request({"workspace": os.fspath(workspace)}, options)
-        return self._keep(_ffi.session_open(self._handle, spec))
+        return self._keep(_ffi.session_open(self._handle, spec), options)
 
-    def _keep(self, handle: int) -> Session:
+    def _keep(self, handle: int, options: SessionOptions) -> Session:
+        store = options.session_store
+        if isinstance(store, MemorySessionStore) and store not in _stores:
+            _stores.add(store)
+            weakref.finalize(store, _drop_store, store.instance_id).atexit = False
         try:
-            session = Session(self, handle)
+            return Session(self, handle, store)
         except BaseException:
             _ffi.close_quietly(handle)
             raise
-        self._sessions.add(session)
-        return session
 
     def _now(self, method: bytes) -> dict[str, Any]:
-        self._require_open(method.decode())
         answer: dict[str, Any] = loads(_ffi.call(self._handle, method, b"{}"))
         return answer
 
@@ -234,13 +214,11 @@ class Agent(ToolOwner):
         await self.close_async()
 
 
-def _agent_request(config_source: str, env: Mapping[str, str] | None) -> dict[str, Any]:
-    source = os.fspath(config_source)
-    # Text of more than one line, or with a brace or an equals sign, is no path of a file that is there.
-    inline = "\n" in source or (not source.endswith(".acl") and any(c in source for c in "{=") and not os.path.exists(source))
+def _agent_request(config_source: str | os.PathLike[str], env: Mapping[str, str] | None) -> dict[str, Any]:
     seen = os.environ if env is None else env
+    # Whether a text is ACL or names a file is the library's rule; a path object is always a file.
     return {
-        "acl" if inline else "acl_path": source,
+        "acl" if isinstance(config_source, str) else "acl_path": os.fspath(config_source),
         "env": {k: v for k, v in seen.items() if _is_text(k) and _is_text(v)},
         "cwd": os.getcwd(),
     }
@@ -253,13 +231,13 @@ def _is_text(value: str) -> bool:
 
 def _session_request(start: dict[str, Any], options: SessionOptions) -> bytes:
     if not isinstance(options, SessionOptions):
-        raise TypeError(f"options must be a SessionOptions instance, not {type(options).__name__}")
+        raise bad_type(f"options must be a SessionOptions instance, not {type(options).__name__}")
     return dumps({**start, "options": options.to_wire(), "cwd": os.getcwd()}, "session.open")
 
 
 def _merge(options: SessionOptions | None, first: dict[str, Any], then: dict[str, Any]) -> SessionOptions:
     if options is not None and not isinstance(options, SessionOptions):
-        raise TypeError(f"options must be a SessionOptions instance, not {type(options).__name__}")
+        raise bad_type(f"options must be a SessionOptions instance, not {type(options).__name__}")
     merged = SessionOptions() if options is None else options.copy()
     given = {k: v for k, v in first.items() if v is not None}
     if options is not None and given:
@@ -279,11 +257,19 @@ def _close_all() -> None:
     for agent in list(_agents):
         if agent._finalizer.detach() is None:
             continue
-        agent._closed = True
-        try:
-            agent._end(max(0, int((until - time.monotonic()) * 1000)))
-        except CodeError:
-            pass  # nobody is left to hear it
+        _ffi.close_quietly(agent._handle, max(0, int((until - time.monotonic()) * 1000)))
+        agent._desk.stop()
+
+
+def _drop_store(instance_id: str) -> None:
+    """Tells the library that nobody can reach a store in memory any more."""
+    for agent in list(_agents):
+        if _ffi.loaded() and agent._finalizer.alive:
+            try:
+                _ffi.call(agent._handle, b"agent.drop_memory_store", dumps({"instance_id": instance_id}, "agent.drop_memory_store"))
+            except CodeError:
+                continue
+            return
 
 
 atexit.register(_close_all)

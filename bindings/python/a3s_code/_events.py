@@ -239,7 +239,7 @@ def format_verification_summary(summary: Mapping[str, Any] | str) -> str:
     s = json.loads(summary) if isinstance(summary, str) else summary
     reports = s.get("report_count", 0)
     if not reports:
-        return f"verification {s.get('status', 'skipped')}: no reports"
+        return "no verification was run"
     parts = [f"{reports} report{'s' if reports != 1 else ''}", f"{s.get('required_check_count', 0)} required checks"]
     for key, words in (("pending_required_check_count", "pending"), ("failed_check_count", "failed"), ("residual_risk_count", "residual risks")):
         if s.get(key):

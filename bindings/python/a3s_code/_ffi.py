@@ -259,7 +259,14 @@ def call_start(handle: int, method: bytes, params: bytes) -> int:
 def call_wait(handle: int, number: int, timeout_ms: int) -> bytes | None:
     """Takes the result of a started operation; None if it still runs."""
     lib, buf = library(), _Buf()
-    return _waited(lib, lib.call_wait(handle, number, timeout_ms, byref(buf)), buf, "call_wait")
+    status = lib.call_wait(handle, number, timeout_ms, byref(buf))
+    if status == OK:
+        return _take(lib, buf)
+    err = _last_error(lib, status)
+    # A wait that ran out carries the wait's name, an operation that ran out its own.
+    if status == E_TIMEOUT and err.op == "a3s_call_wait":
+        return None
+    raise err
 
 
 def call_cancel(handle: int, number: int) -> None:
@@ -281,22 +288,6 @@ def run_cancel(run: int, reason: bytes = b"") -> None:
     """Asks a run to stop."""
     lib = library()
     _check(lib, lib.run_cancel(run, reason, len(reason)))
-
-
-def run_wait(run: int, timeout_ms: int) -> bytes | None:
-    """The result of a run; None while it goes on."""
-    lib, buf = library(), _Buf()
-    return _waited(lib, lib.run_wait(run, timeout_ms, byref(buf)), buf, "run_wait")
-
-
-def _waited(lib: _Library, status: int, buf: _Buf, function: str) -> bytes | None:
-    if status == OK:
-        return _take(lib, buf)
-    err = _last_error(lib, status)
-    # A wait that ran out carries the wait's name, an operation that ran out its own.
-    if status == E_TIMEOUT and err.op.replace(".", "_").endswith(function):
-        return None
-    raise err
 
 
 def stream_open(source: int, options: bytes = b"") -> int:

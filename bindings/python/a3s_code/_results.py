@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Mapping
 
-from ._events import format_verification_summary
 from ._wire import text as to_text
 
 
@@ -23,11 +22,10 @@ class AgentResult:
         verification_report_count: reports behind the summary.
         verification_summary_json: the summary as JSON text.
         verification_summary_text: the summary in words.
-        messages: the transcript of the turn as message objects.
         run_id: id of the run, as in ``Session.runs()``.
     """
 
-    text: str
+    text: str = ""
     tool_calls_count: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -38,7 +36,6 @@ class AgentResult:
     verification_report_count: int = 0
     verification_summary_json: str = "{}"
     verification_summary_text: str = ""
-    messages: list[dict[str, Any]] = field(default_factory=list, repr=False)
     run_id: str = ""
 
     def __str__(self) -> str:
@@ -47,23 +44,8 @@ class AgentResult:
     @classmethod
     def from_wire(cls, obj: Mapping[str, Any]) -> AgentResult:
         """The result from the object that the library gives; fields it does not know are ignored."""
-        usage = obj.get("usage") or {}
-        summary = obj.get("verification_summary") or {}
-        return cls(
-            text=obj.get("text") or "",
-            tool_calls_count=obj.get("tool_calls_count") or 0,
-            prompt_tokens=usage.get("prompt_tokens") or 0,
-            completion_tokens=usage.get("completion_tokens") or 0,
-            total_tokens=usage.get("total_tokens") or 0,
-            verification_status=summary.get("status") or "skipped",
-            pending_verification_count=summary.get("pending_required_check_count") or 0,
-            failed_verification_count=summary.get("failed_check_count") or 0,
-            verification_report_count=summary.get("report_count") or 0,
-            verification_summary_json=to_text(summary),
-            verification_summary_text=obj.get("verification_summary_text") or format_verification_summary(summary),
-            messages=obj.get("messages") or [],
-            run_id=obj.get("run_id") or "",
-        )
+        known = {name: obj[name] for name in cls.__dataclass_fields__ if name in obj}
+        return cls(**known, verification_summary_json=to_text(obj.get("verification_summary") or {}))
 
 
 @dataclass(frozen=True)

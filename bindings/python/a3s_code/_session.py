@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _ffi, _wait
-from ._errors import bad_type, closed, forked, refuse
+from ._errors import bad_type, forked, refuse
 from ._events import AgentEvent, event_from
 from ._results import AgentResult, ToolResult
 from ._stream import EventStream
@@ -44,8 +44,9 @@ class Session(ToolOwner):
     collected is closed too. Neither saves.
     """
 
-    def __init__(self, agent: Agent, handle: int) -> None:
+    def __init__(self, agent: Agent, handle: int, store: object = None) -> None:
         self._agent = agent
+        self._store = store  # a store in memory lives as long as somebody can reach it
         self._handle = handle
         self._desk = agent._desk
         self._tools: dict[str, HostTool] = {}
@@ -96,9 +97,7 @@ class Session(ToolOwner):
     @property
     def is_closed(self) -> ClosedFlag:
         """Whether the session or its agent is closed. May be called as well."""
-        if self._agent._closed or _ffi.dead():
-            return ClosedFlag(True)
-        return ClosedFlag(bool(self._now(b"session.info").get("closed")))
+        return ClosedFlag(_ffi.dead() or bool(self._now(b"session.info")["closed"]))
 
     # --- conversation ---
 
@@ -114,24 +113,16 @@ class Session(ToolOwner):
             CodeError: SESSION_BUSY or SESSION_CLOSED at once; later what the run failed with, such
                 as LLM_ERROR, CONTEXT_ERROR, BUDGET_EXHAUSTED or CANCELLED.
 
-        Ctrl-C cancels the run. Calls a3s_run_start and a3s_run_wait.
+        Ctrl-C cancels the run. Operation session.send.
         """
-        run = self._start(prompt, history)
-        try:
-            return AgentResult.from_wire(loads(_wait.run(run)))
-        finally:
-            _ffi.close_quietly(run)
+        return AgentResult.from_wire(self._long(b"session.send", **_request(prompt, history)))
 
     #: Another name of :meth:`send`.
     run = send
 
     async def send_async(self, prompt: str | Mapping[str, Any], history: Sequence[Message] | None = None) -> AgentResult:
         """:meth:`send` for asyncio. A cancelled task cancels the run."""
-        run = self._start(prompt, history)
-        try:
-            return AgentResult.from_wire(loads(await _wait.run_async(run)))
-        finally:
-            _ffi.close_quietly(run)
+        return AgentResult.from_wire(await self._later(b"session.send", **_request(prompt, history)))
 
     def send_request(self, request: Mapping[str, Any]) -> AgentResult:
         """:meth:`send` with a request object ``{"prompt": ..., "history": ...}``."""
@@ -146,7 +137,9 @@ class Session(ToolOwner):
 
         Calls a3s_run_start and a3s_stream_open.
         """
-        return EventStream(self, self._start(prompt, history))
+        if _ffi.dead():
+            raise forked("run.start")
+        return EventStream(self, _ffi.run_start(self._handle, dumps(_request(prompt, history), "run.start")))
 
     def stream_request(self, request: Mapping[str, Any]) -> EventStream:
         """:meth:`stream` with a request object ``{"prompt": ..., "history": ...}``."""
@@ -182,15 +175,13 @@ class Session(ToolOwner):
     def close(self) -> None:
         """Ends the session: cancels its run, rejects its questions, ends its processes. Bounded
         by about 10 seconds. Does not save. May be called twice. Operation session.close."""
-        if not self._gone():
-            self._long(b"session.close")
-            self._drop_tools()
+        self._long(b"session.close")
+        self._tools.clear()
 
     async def close_async(self) -> None:
         """:meth:`close` for asyncio."""
-        if not self._gone():
-            await self._later(b"session.close")
-            self._drop_tools()
+        await self._later(b"session.close")
+        self._tools.clear()
 
     # --- runs ---
 
@@ -294,7 +285,7 @@ class Session(ToolOwner):
     def tool(self, name: str, args: Mapping[str, Any] | None = None) -> ToolResult:
         """Runs a tool for this program, not for the model: the permission policy does not apply,
         limits and time-outs do. Works during a run. A tool that fails is a result with an exit
-        code. Raises NOT_FOUND for an unknown tool. Ctrl-C cancels it. Operation session.tool."""
+        code, and so is one that does not exist. Ctrl-C cancels it. Operation session.tool."""
         return ToolResult.from_wire(self._long(b"session.tool", name=name, args=dict(args or {})))
 
     async def tool_async(self, name: str, args: Mapping[str, Any] | None = None) -> ToolResult:
@@ -371,46 +362,15 @@ class Session(ToolOwner):
     def _tool_scope(self) -> str:
         return self.session_id
 
-    def _require_open(self, op: str) -> None:
-        if _ffi.dead():
-            raise forked(op)
-        if self._agent._closed:
-            raise closed(f"Agent of session {self._info['session_id']!r}" if hasattr(self, "_info") else "Agent", op)
-
-    def _gone(self) -> bool:
-        """Whether closing would have nothing to do."""
-        if _ffi.dead():
-            raise forked("session.close")
-        return self._agent._closed or not self._finalizer.alive
-
-    def _drop_tools(self) -> None:
-        for name in list(self._tools):
-            self.unregister_tool(name)
-
-    def _start(self, prompt: str | Mapping[str, Any], history: Sequence[Message] | None) -> int:
-        self._require_open("run.start")
-        if isinstance(prompt, str):
-            request: dict[str, Any] = {"prompt": prompt}
-        elif isinstance(prompt, Mapping):
-            request = {k: v for k, v in prompt.items() if v is not None}
-        else:
-            raise bad_type(f"prompt must be a str or a request object, not {type(prompt).__name__}", op="run.start")
-        if history is not None:
-            request["history"] = [dict(m) for m in history]
-        return _ffi.run_start(self._handle, dumps(request, "run.start"))
-
     def _now(self, method: bytes, **params: Any) -> dict[str, Any]:
-        self._require_open(method.decode())
         answer: dict[str, Any] = loads(_ffi.call(self._handle, method, _params(params, method))) or {}
         return answer
 
     def _long(self, method: bytes, **params: Any) -> dict[str, Any]:
-        self._require_open(method.decode())
         answer: dict[str, Any] = loads(_wait.call(self._handle, method, _params(params, method))) or {}
         return answer
 
     async def _later(self, method: bytes, **params: Any) -> dict[str, Any]:
-        self._require_open(method.decode())
         data = await _wait.call_async(self._agent._handle, self._handle, method, _params(params, method))
         answer: dict[str, Any] = loads(data) or {}
         return answer
@@ -447,6 +407,17 @@ class Session(ToolOwner):
 
     def __repr__(self) -> str:
         return f"Session({self._info['session_id']!r}, workspace={self._info['workspace']!r})"
+
+
+def _request(prompt: str | Mapping[str, Any], history: Sequence[Message] | None) -> dict[str, Any]:
+    """The request object of a run."""
+    if isinstance(prompt, str):
+        request: dict[str, Any] = {"prompt": prompt}
+    elif isinstance(prompt, Mapping):
+        request = {k: v for k, v in prompt.items() if v is not None}
+    else:
+        raise bad_type(f"prompt must be a str or a request object, not {type(prompt).__name__}", op="run.start")
+    return request if history is None else {**request, "history": [dict(m) for m in history]}
 
 
 def _params(params: dict[str, Any], method: bytes) -> bytes:

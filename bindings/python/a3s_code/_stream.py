@@ -142,7 +142,7 @@ class EventStream:
             if self._closed:
                 return
             self._sleeper = (loop, waiter)
-            loop.add_reader(self._fd, _wait._wake, waiter)
+            loop.add_reader(self._fd, _wait.wake, waiter)
         try:
             await waiter
         finally:
@@ -174,7 +174,7 @@ class EventStream:
             return
         # The descriptor may go only after the loop let go of it; the sleeping task does both.
         try:
-            sleeper[0].call_soon_threadsafe(_wait._wake, sleeper[1])
+            sleeper[0].call_soon_threadsafe(_wait.wake, sleeper[1])
         except RuntimeError:  # that loop is closed
             self._finalizer()
 

@@ -16,7 +16,7 @@ from collections import deque
 from typing import Any, Callable, Mapping, TypeVar, overload
 
 from . import _ffi
-from ._errors import CodeError, bad_type
+from ._errors import CodeError, bad_type, forked
 from ._events import decode_batch
 from ._results import ToolResult
 from ._schema import Signature
@@ -125,9 +125,6 @@ class ToolOwner:
         """The session the tools belong to; empty for an agent."""
         raise NotImplementedError
 
-    def _require_open(self, op: str) -> None:
-        raise NotImplementedError
-
     @overload
     def register_tool(
         self, fn: F, name: str | None = None, description: str | None = None,
@@ -182,7 +179,8 @@ class ToolOwner:
             return decorate
         if not callable(fn):
             raise bad_type(f"register_tool takes a function, not {type(fn).__name__}", op="host.register")
-        self._require_open("host.register")
+        if _ffi.dead():
+            raise forked("host.register")
         called = name or str(getattr(fn, "__name__", type(fn).__name__))
         tool = HostTool(fn, called, description or "", read_only, timeout_ms)
         self._desk.start()
@@ -220,7 +218,7 @@ class Desk:
         with self._lock:
             if self._thread is not None or self._stopping:
                 return
-            self._stream = _ffi.stream_open(self.agent, b'{"types":["host_request","host_cancel"]}')
+            self._stream = _ffi.stream_open(self.agent)
             self._thread = threading.Thread(target=self._listen, name="a3s-desk", daemon=True)
             self._thread.start()
 

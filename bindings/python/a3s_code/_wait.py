@@ -23,29 +23,18 @@ SLICE_MS = 50
 def call(handle: int, method: bytes, params: bytes) -> bytes:
     """Runs an operation that may take long. An interrupt cancels it."""
     number = _ffi.call_start(handle, method, params)
-    return _sliced(
-        lambda ms: _ffi.call_wait(handle, number, ms),
-        lambda: _ffi.call_cancel(handle, number))
-
-
-def run(handle: int) -> bytes:
-    """Waits for a run. An interrupt cancels it."""
-    return _sliced(lambda ms: _ffi.run_wait(handle, ms), lambda: _ffi.run_cancel(handle, b"interrupted"))
-
-
-def _sliced(take: Callable[[int], bytes | None], cancel: Callable[[], None]) -> bytes:
     try:
         while True:
-            data = take(SLICE_MS)
+            data = _ffi.call_wait(handle, number, SLICE_MS)
             if data is not None:
                 return data
     except CodeError:
         raise
     except BaseException:
-        # One more slice, so that the lease is free when the caller goes on.
+        # One more slice, so that a cancelled run has let go of its session when the caller goes on.
         try:
-            cancel()
-            take(SLICE_MS)
+            _ffi.call_cancel(handle, number)
+            _ffi.call_wait(handle, number, SLICE_MS)
         except CodeError:
             pass
         raise
@@ -101,44 +90,9 @@ class _Job:
         return self.value
 
 
-async def readable(fd: int) -> None:
-    """Waits until a descriptor is readable."""
-    loop = asyncio.get_running_loop()
-    waiter = loop.create_future()
-    loop.add_reader(fd, _wake, waiter)
-    try:
-        await waiter
-    finally:
-        loop.remove_reader(fd)
-
-
-def _wake(waiter: asyncio.Future[None]) -> None:
+def wake(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
-
-
-async def run_async(handle: int) -> bytes:
-    """Waits for a run on a stream that tells its end only. A cancelled task cancels the run."""
-    stream = _ffi.stream_open(handle, b'{"types":["agent_end","error"]}')
-    try:
-        reader = _ffi.Reader(stream, cap=4 << 10)
-        fd = _ffi.stream_fd(stream)
-        while True:
-            text = reader.read()
-            if text is None:
-                break
-            if not text:
-                await readable(fd)
-        while True:
-            data = _ffi.run_wait(handle, 0)
-            if data is not None:
-                return data
-            await asyncio.sleep(0.001)
-    except asyncio.CancelledError:
-        _ffi.run_cancel(handle, b"task cancelled")
-        raise
-    finally:
-        _ffi.close_quietly(stream)
 
 
 class Results:
@@ -181,7 +135,7 @@ class Results:
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._reader is None:
-            self._stream = _ffi.stream_open(self._agent, b'{"types":["call_result"]}')
+            self._stream = _ffi.stream_open(self._agent)
             self._fd = _ffi.stream_fd(self._stream)
             self._reader = _ffi.Reader(self._stream, cap=16 << 10)
             loop.add_reader(self._fd, self._told, loop)
@@ -206,7 +160,8 @@ class Results:
             if not text:
                 break
             for frame in decode_batch(text):
-                self._settle(frame.payload["call"])
+                if frame.type == "call_result":
+                    self._settle(frame.payload["call"])
         self._rest(loop)
 
     def _settle(self, number: int) -> None:

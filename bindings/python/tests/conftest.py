@@ -15,7 +15,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from a3s_code import Agent, SessionOptions, _ffi  # noqa: E402
+from a3s_code import Agent, Session, SessionOptions, _ffi  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +95,7 @@ class Place:
         self.open.append(agent)
         return agent
 
-    def session(self, script: str, **options: Any) -> Any:
+    def session(self, script: str, **options: Any) -> Session:
         """A session of such an agent."""
         wanted = SessionOptions()
         for name, value in options.items():

@@ -128,5 +128,5 @@ def test_catalogue() -> None:
 
 
 def test_verification_summary_in_words() -> None:
-    assert format_verification_summary({}) == "verification skipped: no reports"
+    assert format_verification_summary({}) == "no verification was run"
     assert format_verification_summary('{"status":"passed","report_count":2,"required_check_count":4}') == "verification passed: 2 reports, 4 required checks"

@@ -18,7 +18,6 @@ BLOCKED = {
     "tool": 'session.bash("sleep 100")',
     "create": 'Agent.create("slow")',
     "async for": 'asyncio.run(collect())',
-    "async send": 'asyncio.run(session.send_async("idle"))',
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any, Callable
 import pytest
 
 from a3s_code import Agent, CodeError, SessionOptions, _ffi
+from a3s_code._agent import _agent_request
 from a3s_code._generated import FUNCTIONS
 
 
@@ -100,11 +101,9 @@ def test_requests_that_json_cannot_say(fake: str, prompt: Any, native: type) -> 
     assert getattr(err.value, "code") == "INVALID_REQUEST"
 
 
-@pytest.mark.parametrize("source, key", [
-    ("agent.acl", "acl_path"), ("conf/my agent.acl", "acl_path"), ("agent", "acl_path"), ("a=b/agent.acl", "acl_path"),
-    ('default_model = "script/main"', "acl"), ("a {\n}", "acl"), ("one\ntwo", "acl")])
-def test_config_source_is_a_path_or_text(source: str, key: str) -> None:
-    from a3s_code._agent import _agent_request
-
-    request = _agent_request(source, {"A": "b", "BAD": "\udcff"})
-    assert (request[key], request["env"]) == (source, {"A": "b"})
+@pytest.mark.parametrize("source, key", [("agent.acl", "acl"), ('default_model = "script/main"', "acl"), (Path("agent"), "acl_path")])
+def test_what_opens_an_agent(source: Any, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _agent_request(source, {"A": "b", "BAD": "\udcff"}) == {key: str(source), "env": {"A": "b"}, "cwd": str(tmp_path)}
+    monkeypatch.setenv("SEEN", "now")
+    assert _agent_request(source, None)["env"]["SEEN"] == "now"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from a3s_code import Agent, AgentResult, EventType, Session, SessionBusy, SessionClosed, _ffi
+from a3s_code import Agent, EventType, Session, SessionBusy, _ffi
 
 
 @pytest.fixture
@@ -119,16 +119,6 @@ def test_a_cancelled_task_leaves_no_reader_behind(session: Session) -> None:
     asyncio.run(main())
 
 
-def test_many_streams_share_a_loop(session: Session) -> None:
-    async def one() -> AgentResult:
-        return await session.send_async("events 1")
-
-    async def main() -> list[AgentResult]:
-        return await asyncio.gather(*(one() for _ in range(20)))
-
-    assert [str(r) for r in asyncio.run(main())] == ["done"] * 20
-
-
 def test_results(session: Session) -> None:
     result = session.send("events 1")
     assert (str(result), result.text, result.tool_calls_count, result.total_tokens) == ("done", "done", 4, 3)
@@ -140,13 +130,10 @@ def test_admission_fails_at_once(session: Session) -> None:
         session.stream("fail")
 
 
-def test_a_closed_agent_closes_its_sessions(fake: str) -> None:
+def test_is_closed_is_a_value_and_a_call(fake: str) -> None:
     with Agent.create("x") as agent:
         session = agent.session(".")
         assert not session.is_closed and not session.is_closed() and not agent.is_closed
     assert session.is_closed and agent.is_closed() and repr(agent.is_closed) == "True"
-    for call in (session.runs, lambda: session.send("x"), lambda: agent.session("."), agent.list_sessions):
-        with pytest.raises(SessionClosed):
-            call()
     agent.close()
     session.close()
