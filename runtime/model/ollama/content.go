@@ -151,7 +151,8 @@ func (s *sniffer) stop() string {
 
 // end gives the calls that the held text is, or the text.
 func (s *sniffer) end() ([]toolCall, string) {
-	on, text := s.on, s.stop()
+	on := s.on
+	text := s.stop()
 	s.on = on // the reasoning may still be searched
 	if calls, ok := s.parse(text); on && ok {
 		return calls, ""
