@@ -114,8 +114,14 @@ func (r *Run) Stream(from int64) *tape.Cursor {
 	return c
 }
 
-// Wait waits for the end of the run. The error is how the run failed, or ctx's own.
+// Wait waits for the end of the run. The error is how the run failed, or ctx's own; a
+// run that has ended says so even if ctx has ended too.
 func (r *Run) Wait(ctx context.Context) (Result, error) {
+	select {
+	case <-r.done:
+		return r.result, r.err
+	default:
+	}
 	select {
 	case <-r.done:
 		return r.result, r.err
