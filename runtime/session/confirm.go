@@ -23,6 +23,17 @@ type question struct {
 	q        policy.Question
 	deadline time.Time // zero: never
 	answer   chan policy.Answer
+	settled  bool // has its one answer, which may still be on its way; guarded by Session.mu
+}
+
+// settle gives q its answer; false if it had one. The caller holds Session.mu.
+func (q *question) settle(a policy.Answer) bool {
+	if q.settled {
+		return false
+	}
+	q.settled = true
+	q.answer <- a
+	return true
 }
 
 // Pending is an open question as a host lists it.
@@ -133,12 +144,10 @@ func (s *Session) Confirm(id string, approved bool, reason string) AnswerStatus 
 		}
 		return AnswerUnknown
 	}
-	select {
-	case open.answer <- policy.Answer{Approved: approved, Reason: reason}:
-		return AnswerAccepted
-	default:
+	if !open.settle(policy.Answer{Approved: approved, Reason: reason}) {
 		return AnswerStale
 	}
+	return AnswerAccepted
 }
 
 // Pending lists the open questions, oldest first.
@@ -147,6 +156,9 @@ func (s *Session) Pending() []Pending {
 	defer s.mu.Unlock()
 	out := []Pending{}
 	for id, q := range s.asked {
+		if q.settled {
+			continue
+		}
 		p := Pending{ToolID: id, ToolName: q.q.Call.Name, Args: q.q.Call.Args}
 		if !q.deadline.IsZero() {
 			p.RemainingMS = max(0, time.Until(q.deadline).Milliseconds())
@@ -163,10 +175,8 @@ func (s *Session) CancelConfirmations(reason string) int {
 	defer s.mu.Unlock()
 	n := 0
 	for _, q := range s.asked {
-		select {
-		case q.answer <- policy.Answer{Reason: reason}:
+		if q.settle(policy.Answer{Reason: reason}) {
 			n++
-		default:
 		}
 	}
 	return n
