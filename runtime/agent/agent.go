@@ -37,6 +37,9 @@ type Setup struct {
 	// LogLevel is the least level that reaches the host: debug, info, warn or error;
 	// empty is warn.
 	LogLevel string
+	// StoreHook, for tests of crashes, is called at every step of a file store. Nil in
+	// production.
+	StoreHook func(point string)
 }
 
 // Agent holds a configuration and its open sessions. Methods may be called

@@ -69,7 +69,7 @@ func (b *builder) storageType() string {
 func (b *builder) openStore(ctx context.Context) (*record.SessionData, error) {
 	var st store.Store
 	if dir := b.storeDir(); dir != "" {
-		f, err := file.Open(ctx, file.Config{Dir: dir})
+		f, err := file.Open(ctx, file.Config{Dir: dir, Hook: b.a.setup.StoreHook})
 		if err != nil {
 			return nil, err
 		}

@@ -348,7 +348,7 @@ func TestSessionSurvivesKillAtNamedPoints(t *testing.T) {
 func TestSessionSurvivesKillAtAnyInstant(t *testing.T) {
 	dir := stage(t)
 	began := time.Now()
-	if out := faults.Child(t, "session", dir).Run(); out.Status != 0 {
+	if out := faults.Child(t, "session", dir).Wait(); out.Status != 0 {
 		t.Fatal(out)
 	}
 	whole := time.Since(began)
