@@ -44,7 +44,7 @@ class Agent(ToolOwner):
         """Opens an agent; loads the native library if this is the first.
 
         Args:
-            config_source: ACL text, or the path of a file: a text that ends in ``.acl``, or any path object.
+            config_source: ACL text, or the path of a file: a line that ends in ``.acl``, or any path object.
             env: what ``env("NAME")`` in the configuration and the processes of tools may see;
                 default a copy of ``os.environ`` as it is now. Entries that are not text are left out.
 
@@ -216,9 +216,10 @@ class Agent(ToolOwner):
 
 def _agent_request(config_source: str | os.PathLike[str], env: Mapping[str, str] | None) -> dict[str, Any]:
     seen = os.environ if env is None else env
-    # Whether a text is ACL or names a file is the library's rule; a path object is always a file.
+    source = os.fspath(config_source)
+    is_path = not isinstance(config_source, str) or (source.endswith(".acl") and "\n" not in source)
     return {
-        "acl" if isinstance(config_source, str) else "acl_path": os.fspath(config_source),
+        "acl_path" if is_path else "acl": source,
         "env": {k: v for k, v in seen.items() if _is_text(k) and _is_text(v)},
         "cwd": os.getcwd(),
     }

@@ -86,7 +86,7 @@ class _Job:
 
     def result(self) -> Any:
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)
         return self.value
 
 

@@ -52,6 +52,7 @@ def test_a_function_is_a_tool(place: Place) -> None:
         return {"distance": p.x + p.y, "unit": unit, "note": note}
 
     assert add(1, 2) == 3
+    threads.clear()
     spec = next(t for t in session.tool_definitions() if t["name"] == "add")
     assert spec["description"] == "Adds two numbers." and spec["parameters"]["properties"]["a"] == {"type": "integer", "description": "the first."}
     results = outcome(session)
