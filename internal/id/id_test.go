@@ -39,8 +39,7 @@ func TestSequence(t *testing.T) {
 	var wg sync.WaitGroup
 	got := make([]string, 4)
 	for i := range got {
-		wg.Add(1)
-		go func() { defer wg.Done(); got[i] = s.New("run") }()
+		wg.Go(func() { got[i] = s.New("run") })
 	}
 	wg.Wait()
 	sort.Strings(got)

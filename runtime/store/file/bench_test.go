@@ -1,6 +1,7 @@
 package file_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -107,13 +108,14 @@ func BenchmarkReplay(b *testing.B) {
 	})
 }
 
-// Resume of a big journal: the peak of the heap must not follow its size. The 1 GB one
-// is part of the soak, which names it with -bench.
+var soak = flag.Bool("soak", false, "also resume a journal of 1 GB")
+
+// Resume of a big journal: the peak of the heap must not follow its size.
 func BenchmarkResume(b *testing.B) {
 	for _, mb := range []int{64, 1024} {
 		b.Run(fmt.Sprintf("%dMB", mb), func(b *testing.B) {
-			if mb > 64 && testing.Short() {
-				b.Skip("part of the soak: run without -short")
+			if mb > 64 && !*soak {
+				b.Skip("needs 1 GB of disk: run with -soak")
 			}
 			const size = 4300
 			facts := mb << 20 / size

@@ -205,9 +205,7 @@ func readBesideAppend(t *testing.T, open func() store.Store) {
 	const n = 400
 	var wg sync.WaitGroup
 	for range 3 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for seen := 0; seen < n; {
 				all, err := Collect(se.Read(background, record.Pos{}))
 				if err != nil {
@@ -226,7 +224,7 @@ func readBesideAppend(t *testing.T, open func() store.Store) {
 				}
 				seen = len(all)
 			}
-		}()
+		})
 	}
 	for i := 1; i < n; i++ {
 		Append(t, se, fmt.Sprint(i))
@@ -255,9 +253,7 @@ func oneWriter(t *testing.T, open func() store.Store) {
 	var wg sync.WaitGroup
 	var held sync.Mutex
 	for range 8 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for range 50 {
 				se, err := open().Open(background, "many", "o")
 				if fault.KindOf(err) == fault.Busy {
@@ -279,7 +275,7 @@ func oneWriter(t *testing.T, open func() store.Store) {
 					t.Error(err)
 				}
 			}
-		}()
+		})
 	}
 	wg.Wait()
 }
