@@ -151,7 +151,11 @@ func (s *Store) syncTree(dir string, made []string) error {
 		}
 	}
 	for _, p := range list {
-		if err := syncDir(p); err != nil {
+		err := syncDir(p)
+		if errors.Is(err, fs.ErrPermission) && len(p) < len(s.dir) {
+			continue // the host's folder, which we may write in but not open
+		}
+		if err != nil {
 			return err
 		}
 	}
