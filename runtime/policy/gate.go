@@ -15,7 +15,7 @@ type Config struct {
 	Rules *Rules
 	// Confirmation policy; nil if none was given.
 	Confirmation *Confirmation
-	// Asker reaches the host; without one nobody can be asked.
+	// Asker reaches the host; without one every question is a denial.
 	Asker Asker
 	Hook  Hook  // optional
 	Guard Guard // optional
@@ -73,9 +73,7 @@ func (g *Gate) MayRead(path string) bool {
 	return g.rules.MayRead(path) && (g.parent == nil || g.parent.MayRead(path))
 }
 
-func (g *Gate) canAsk() bool {
-	return g.confirmation != nil && g.confirmation.Enabled && g.asker != nil
-}
+func (g *Gate) canAsk() bool { return g.confirmation != nil && g.confirmation.Enabled }
 
 // Call is a call with what the Gate must know of its tool.
 type Call struct {
@@ -224,6 +222,11 @@ func (g *Gate) rule(call CallView, readOnly bool) Ruling {
 
 func (g *Gate) confirm(ctx context.Context, call *Call, v *Verdict) bool {
 	c := g.confirmation
+	if g.asker == nil {
+		v.Reason = "nobody can be asked: the host is not reachable"
+		*v = v.denied(*call, ConfirmationUnavailable)
+		return true
+	}
 	answer, err := g.asker.Ask(ctx, Question{Call: call.Call, Effects: v.Effects, Timeout: c.Timeout, Action: c.Action})
 	switch {
 	case ctx.Err() != nil:

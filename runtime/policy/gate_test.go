@@ -303,6 +303,13 @@ func TestGuards(t *testing.T) {
 	}
 }
 
+func TestGateWithoutAsker(t *testing.T) {
+	g := New(Config{Confirmation: confirmation(t, ConfirmationPolicy{Enabled: true}), Limits: DefaultLimits()})
+	if v := g.Run().Check(t.Context(), call("write", `{"x":""}`)); v.Allowed || !v.Denied || v.Code != ConfirmationUnavailable {
+		t.Errorf("got %+v", v)
+	}
+}
+
 func TestParentGate(t *testing.T) {
 	p := ports{ask: func(context.Context, Question) (Answer, error) { return Answer{Approved: true}, nil }}
 	enabled := confirmation(t, ConfirmationPolicy{Enabled: true})
@@ -360,7 +367,7 @@ func TestSelect(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := Config{Asker: asker{&ports{}}}
+			c := Config{}
 			if tt.policy != nil {
 				c.Rules = rules(t, *tt.policy)
 			}
