@@ -1,0 +1,342 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	a3s "github.com/a3s-lab/liba3s"
+	rt "github.com/a3s-lab/liba3s/runtime/agent"
+	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/op"
+	rs "github.com/a3s-lab/liba3s/runtime/session"
+)
+
+// A driver is one way to the library. There are two: the Go package, and the table of
+// operations that the bindings of all languages use.
+type driver interface {
+	open(p place, env map[string]string) (agent, error)
+}
+
+type agent interface {
+	session(resume string, p place, options json.RawMessage) (session, error)
+	register(t *hostTool) error
+	sessions() []string
+	close() error
+}
+
+type session interface {
+	// start begins a run and hands its events to sink, on a goroutine of its own, until
+	// it ends; then sink.end is called.
+	start(prompt string, history json.RawMessage, sink *sink) error
+	send(prompt string, history json.RawMessage) (any, error)
+	// call is an operation by the name it has after "session.".
+	call(name string, params map[string]any) (any, error)
+}
+
+// patience bounds everything a scenario waits for.
+const patience = 20 * time.Second
+
+func bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), patience)
+}
+
+// plain gives v as decoded JSON.
+func plain(v any, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	return out, json.Unmarshal(b, &out)
+}
+
+// events pumps a stream into a sink.
+func pump(seq func(func(a3s.Event, error) bool), sink *sink) {
+	for e, err := range seq {
+		if err != nil {
+			sink.end(err)
+			return
+		}
+		v, err := plain(e, nil)
+		if err != nil {
+			sink.end(err)
+			return
+		}
+		sink.add(v)
+	}
+	sink.end(nil)
+}
+
+// facade drives package a3s.
+type facade struct{}
+
+type facadeAgent struct{ *a3s.Agent }
+
+func (facade) open(p place, env map[string]string) (agent, error) {
+	ctx, cancel := bounded()
+	defer cancel()
+	a, err := a3s.Create(ctx, "agent.acl", a3s.WithDir(p.dir), a3s.WithEnv(env))
+	if err != nil {
+		return nil, err
+	}
+	return facadeAgent{a}, nil
+}
+
+func (a facadeAgent) session(resume string, p place, options json.RawMessage) (session, error) {
+	ctx, cancel := bounded()
+	defer cancel()
+	o, err := rt.DecodeOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	var s *a3s.Session
+	if resume != "" {
+		s, err = a.ResumeSession(ctx, resume, o)
+	} else {
+		s, err = a.Session(ctx, p.workspace, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return facadeSession{s}, nil
+}
+
+func (a facadeAgent) register(*hostTool) error { return fmt.Errorf("%w: no host tools", errLacking) }
+func (a facadeAgent) sessions() []string       { return a.ListSessions() }
+
+func (a facadeAgent) close() error {
+	ctx, cancel := bounded()
+	defer cancel()
+	return a.Close(ctx)
+}
+
+// errLacking says that a way to the library lacks what a scenario needs.
+var errLacking = errors.New("package a3s cannot do this")
+
+type facadeSession struct{ *a3s.Session }
+
+func messages(history json.RawMessage) ([]a3s.Message, error) {
+	if history == nil {
+		return nil, nil
+	}
+	m := []a3s.Message{}
+	return m, json.Unmarshal(history, &m)
+}
+
+func (s facadeSession) start(prompt string, history json.RawMessage, sink *sink) error {
+	m, err := messages(history)
+	if err != nil {
+		return err
+	}
+	r, err := s.Start(prompt, m)
+	if err != nil {
+		return err
+	}
+	go pump(r.Events(0), sink)
+	return nil
+}
+
+func (s facadeSession) send(prompt string, history json.RawMessage) (any, error) {
+	ctx, cancel := bounded()
+	defer cancel()
+	m, err := messages(history)
+	if err != nil {
+		return nil, err
+	}
+	return plain(s.Send(ctx, prompt, m))
+}
+
+func (s facadeSession) call(name string, params map[string]any) (any, error) {
+	ctx, cancel := bounded()
+	defer cancel()
+	word := func(key string) string { v, _ := params[key].(string); return v }
+	switch name {
+	case "history":
+		return plain(s.History(), nil)
+	case "runs":
+		return plain(s.Runs(), nil)
+	case "run_events":
+		return plain(s.RunEvents(word("run_id")))
+	case "info":
+		return plain(s.Info(), nil)
+	case "pending_confirmations":
+		return plain(s.PendingConfirmations(), nil)
+	case "tool_names":
+		return plain(s.ToolNames(), nil)
+	case "list_commands":
+		return plain(s.Commands(), nil)
+	case "current_run":
+		r, ok := s.CurrentRun()
+		if !ok {
+			return nil, nil
+		}
+		return plain(r, nil)
+	case "tool":
+		return plain(s.Tool(ctx, word("name"), params["args"]))
+	case "get_artifact":
+		a, ok, err := s.Artifact(ctx, word("uri"))
+		if !ok {
+			return nil, err
+		}
+		return plain(a, err)
+	case "confirm_tool_use":
+		return s.ConfirmToolUse(word("tool_id"), params["approved"] == true, word("reason")), nil
+	case "cancel_confirmations":
+		return float64(s.CancelConfirmations()), nil
+	case "cancel":
+		return s.Cancel(), nil
+	case "cancel_run":
+		return s.CancelRun(word("run_id")), nil
+	case "save":
+		return nil, s.Save(ctx)
+	case "close":
+		return nil, s.Close(ctx)
+	}
+	return nil, fmt.Errorf("%w: %s", errLacking, name)
+}
+
+// table drives the table of operations.
+type table struct{}
+
+type tableAgent struct {
+	*rt.Agent
+	desk *hostDesk
+}
+
+func (table) open(p place, env map[string]string) (agent, error) {
+	ctx, cancel := bounded()
+	defer cancel()
+	request, err := json.Marshal(op.AgentOpen{ACLPath: "agent.acl", Env: env, Cwd: p.dir})
+	if err != nil {
+		return nil, err
+	}
+	a, err := op.OpenAgent(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return &tableAgent{Agent: a}, nil
+}
+
+func (a *tableAgent) session(resume string, p place, options json.RawMessage) (session, error) {
+	ctx, cancel := bounded()
+	defer cancel()
+	r := op.SessionOpen{Resume: resume, Cwd: p.dir, Options: options}
+	if resume == "" {
+		r.Workspace = p.workspace
+	}
+	request, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := op.OpenSession(ctx, a.Agent, request)
+	if err != nil {
+		return nil, err
+	}
+	return tableSession{s}, nil
+}
+
+func (a *tableAgent) sessions() []string { return a.ListSessions() }
+
+func (a *tableAgent) close() error {
+	ctx, cancel := bounded()
+	defer cancel()
+	err := op.Close(ctx, a.Agent)
+	if a.desk != nil {
+		a.desk.wait()
+	}
+	return err
+}
+
+type tableSession struct{ *rs.Session }
+
+func (s tableSession) start(prompt string, history json.RawMessage, sink *sink) error {
+	ctx := context.Background()
+	r, err := op.StartRun(ctx, s.Session, request(prompt, history))
+	if err != nil {
+		return err
+	}
+	st, err := op.OpenStream(ctx, r, nil)
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer st.Close()
+		pump(read(st), sink)
+	}()
+	return nil
+}
+
+func request(prompt string, history json.RawMessage) []byte {
+	m := map[string]any{"prompt": prompt}
+	if history != nil {
+		m["history"] = history
+	}
+	return []byte(encode(m))
+}
+
+// read yields the events and frames of a stream.
+func read(st *op.Stream) func(func(a3s.Event, error) bool) {
+	return func(yield func(a3s.Event, error) bool) {
+		buf := make([]byte, 512) // small, so that it has to grow
+		for {
+			n, needed, err := st.Next(context.Background(), 64, buf)
+			switch fault.KindOf(err) {
+			case fault.Buffer:
+				buf = make([]byte, needed)
+				continue
+			case fault.End:
+				return
+			}
+			var batch []a3s.Event
+			if err == nil {
+				err = json.Unmarshal(buf[:n], &batch)
+			}
+			if err != nil {
+				yield(a3s.Event{}, err)
+				return
+			}
+			for _, e := range batch {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s tableSession) send(prompt string, history json.RawMessage) (any, error) {
+	ctx, cancel := bounded()
+	defer cancel()
+	return decoded(op.Call(ctx, s.Session, "session.send", request(prompt, history)))
+}
+
+// answers names the one field that the result of an operation wraps its value in.
+var answers = map[string]string{
+	"history": "messages", "runs": "runs", "run_events": "events", "pending_confirmations": "pending", "tool_names": "names",
+	"list_commands": "commands", "current_run": "run", "get_artifact": "artifact", "confirm_tool_use": "found",
+	"cancel_confirmations": "count", "cancel": "cancelled", "cancel_run": "cancelled", "trace_events": "events",
+}
+
+func (s tableSession) call(name string, params map[string]any) (any, error) {
+	ctx, cancel := bounded()
+	defer cancel()
+	v, err := decoded(op.Call(ctx, s.Session, "session."+name, []byte(encode(params))))
+	if field := answers[name]; field != "" && err == nil {
+		return v.(map[string]any)[field], nil
+	}
+	return v, err
+}
+
+func decoded(b []byte, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	var v any
+	return v, json.Unmarshal(b, &v)
+}
