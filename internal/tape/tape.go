@@ -129,15 +129,16 @@ func (c *chunk) start(i int) int {
 	return c.ends[i-1] + 1 // behind the comma
 }
 
-// Skip sets the number of the next item to n, which must not be below it. What is kept
-// so far is dropped, since the items of a tape have consecutive numbers.
+// Skip sets the number of the next item to n if it is above. What is kept so far is
+// dropped then, since the items of a tape have consecutive numbers.
 func (t *Tape) Skip(n int64) {
+	if _, next, _ := t.Bounds(); n <= next {
+		return
+	}
 	t.Trim(n)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n > t.next {
-		t.first, t.next = n, n
-	}
+	t.first, t.next = n, n
 }
 
 // Items copies up to limit items from number from on.

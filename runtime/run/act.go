@@ -122,7 +122,7 @@ func (s *state) verdict(ctx context.Context, call chat.Call, v policy.Verdict) e
 		facts = append(facts, record.Fact{Event: event.BudgetThresholdHit{Resource: b.Resource, Kind: kind, Consumed: b.Consumed, Limit: b.Limit, Message: b.Message}})
 	}
 	if v.Denied {
-		facts = append(facts, record.Fact{Event: event.PermissionDenied{ToolID: call.ID, ToolName: call.Name, Args: call.Args, Reason: v.Reason}})
+		facts = append(facts, record.Fact{Event: event.PermissionDenied{ToolID: call.ID, ToolName: call.Name, Args: v.Args, Reason: v.Reason}})
 	}
 	if len(facts) == 0 {
 		return nil
