@@ -2,20 +2,15 @@ package file_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/record"
 	"github.com/a3s-lab/liba3s/runtime/store/file"
