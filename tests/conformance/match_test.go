@@ -131,6 +131,12 @@ func part(obj map[string]any, key string) any {
 // diff compares got with the parts that want names, and says where they differ first;
 // empty if they do not.
 func diff(got, want any, at string) string {
+	if absent(want) {
+		if got != nil {
+			return fmt.Sprintf("%s is %s, want it absent", at, short(got))
+		}
+		return ""
+	}
 	switch w := want.(type) {
 	case map[string]any:
 		if op, ok := operator(w); ok {
@@ -141,14 +147,7 @@ func diff(got, want any, at string) string {
 			return fmt.Sprintf("%s is %s, want an object", at, short(got))
 		}
 		for _, k := range slices.Sorted(maps.Keys(w)) {
-			v, there := g[k]
-			if absent(w[k]) {
-				if there && v != nil {
-					return fmt.Sprintf("%s.%s is %s, want it absent", at, k, short(v))
-				}
-				continue
-			}
-			if d := diff(v, w[k], at+"."+k); d != "" {
+			if d := diff(g[k], w[k], at+"."+k); d != "" {
 				return d
 			}
 		}
@@ -269,26 +268,32 @@ func compare(events []ev, text string) error {
 		}
 		lines = append(lines, f)
 	}
-	if at, ok := follow(events, lines); !ok {
-		seen := "the end"
-		if at < len(events) {
-			seen = describe(events[at])
+	if i, j := follow(events, lines); j < len(lines) || i < len(events) {
+		want := "the end"
+		if j < len(lines) {
+			want = lines[j].text
 		}
 		var all []string
-		for _, e := range events {
-			all = append(all, "  "+describe(e))
+		for k, e := range events {
+			mark := "  "
+			if k == i {
+				mark = "> "
+			}
+			all = append(all, mark+describe(e))
 		}
-		return fmt.Errorf("want/events: no match from event %d on: %s\nevents:\n%s", at, seen, strings.Join(all, "\n"))
+		return fmt.Errorf("want/events: from > on there is no %s\n%s", want, strings.Join(all, "\n"))
 	}
 	return nil
 }
 
-// follow matches events with lines and says how far it came.
-func follow(events []ev, lines []*facts) (at int, ok bool) {
-	best := 0
+// follow matches events with lines; it gives the lengths of both if they fit, else how
+// far the lines came, and where.
+func follow(events []ev, lines []*facts) (at, line int) {
 	var try func(i, j int) bool
 	try = func(i, j int) bool {
-		best = max(best, i)
+		if j > line || j == line && line == 0 {
+			at, line = i, j
+		}
 		switch {
 		case j == len(lines):
 			return i == len(events)
@@ -302,8 +307,10 @@ func follow(events []ev, lines []*facts) (at int, ok bool) {
 		}
 		return i < len(events) && lines[j].fitsEvent(events[i]) && try(i+1, j+1)
 	}
-	ok = try(0, 0)
-	return best, ok
+	if try(0, 0) {
+		return len(events), len(lines)
+	}
+	return at, min(line, max(0, len(lines)-1))
 }
 
 // describe writes an event as a line of want/events.
