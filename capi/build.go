@@ -5,5 +5,5 @@ package main
 const (
 	version    = "0.1.0"
 	abi        = "1.0"
-	schemaHash = "ba801d8468d02c7ea33b0e95426d1ce8b970a5ac3dd7520ea4088b27f74ac267"
+	schemaHash = "5ef241d53f3bd290939c2452ad9f79fcba9a419219825c5bf105afb60ee29bd6"
 )

@@ -5,7 +5,7 @@
 #define ERROR_ABI_HEAD "{\"code\":\"ABI_MISMATCH\",\"status\":-10,\"kind\":\"abi\""
 #define ERROR_IO_HEAD "{\"code\":\"IO_ERROR\",\"status\":-14,\"kind\":\"io\""
 #define ERROR_JSON(kind, op, message) ERROR_##kind##_HEAD ",\"op\":\"" op "\",\"message\":\"" message "\",\"retryable\":false}"
-#define BUILD_JSON "{\"version\":\"0.1.0\",\"abi\":\"1.0\",\"schema\":\"ba801d8468d02c7ea33b0e95426d1ce8b970a5ac3dd7520ea4088b27f74ac267\"}"
+#define BUILD_JSON "{\"version\":\"0.1.0\",\"abi\":\"1.0\",\"schema\":\"5ef241d53f3bd290939c2452ad9f79fcba9a419219825c5bf105afb60ee29bd6\"}"
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

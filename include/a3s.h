@@ -658,7 +658,8 @@ a3s_status a3s_stream_subscribe(a3s_handle stream, uint32_t max_batch, uint32_t 
  * @handle an agent, or a session for that session alone
  * @kind NUL-terminated: tool, model, permission, hook, budget, context, command, store,
  *          workspace, memory, security, log or transport
- * @spec JSON, schema HostRegister: the name and what the kind needs to know
+ * @spec JSON: what the kind needs to know; for a tool {name, description, parameters, and
+ *          what its calls do}
  * @len bytes of spec, or A3S_NTS
  * @out_registration receives the handle
  *

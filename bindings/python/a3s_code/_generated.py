@@ -17,7 +17,7 @@ VERSION: Final = "0.1.0"
 ABI_MAJOR: Final = 1
 ABI_MINOR: Final = 0
 ABI_VERSION: Final = 65536
-SCHEMA_SHA256: Final = "ba801d8468d02c7ea33b0e95426d1ce8b970a5ac3dd7520ea4088b27f74ac267"
+SCHEMA_SHA256: Final = "5ef241d53f3bd290939c2452ad9f79fcba9a419219825c5bf105afb60ee29bd6"
 
 
 class Status(IntEnum):
@@ -293,6 +293,185 @@ FRAME_TYPES: Final[tuple[str, ...]] = (
 )
 
 
+class ActiveTools(TypedDict):
+    """ActiveTools lists the calls that run now."""
+
+    tools: list[SessionActiveTool]
+
+
+class AgentArtifactStoreLimits(TypedDict):
+    """ArtifactStoreLimits bound the artifacts of a session."""
+
+    max_artifacts: NotRequired[int]
+
+    max_bytes: NotRequired[int]
+
+
+class AgentHostEnv(TypedDict):
+    """HostEnv fixes ids and clock, so that the same script gives the same journal."""
+
+    sequential_id_prefix: NotRequired[str]
+
+    fixed_time_ms: NotRequired[int]
+
+
+class AgentInfo(TypedDict):
+    """AgentInfo says what an agent is."""
+
+    closed: bool
+
+    warnings: list[str]
+
+
+class AgentOpen(TypedDict):
+    """AgentOpen is the request of agent_open."""
+
+    acl: NotRequired[str]
+    """ACL is a configuration as text."""
+
+    acl_path: NotRequired[str]
+    """ACLPath is the path of an .acl file."""
+
+    env: NotRequired[dict[str, str]]
+    """Env answers env('NAME') in the configuration and gives child processes PATH, HOME and LANG; absent is empty. It is never stored, logged or told."""
+
+    cwd: str
+    """Cwd is the absolute path that completes relative ones."""
+
+    log_level: NotRequired[str]
+    """LogLevel is the least level of log frames: debug, info, warn (default) or error."""
+
+    limits: NotRequired[ProcessLimits]
+    """Limits hold for the whole process: the first open sets them, a later different value is refused."""
+
+
+class AgentOptions(TypedDict):
+    """Options are the options of a session. A nil field keeps the default."""
+
+    model: NotRequired[str]
+    """Model as 'provider/model'; the configuration's default_model otherwise."""
+
+    temperature: NotRequired[float]
+    """Temperature of the model, applied only together with Model."""
+
+    thinking_budget: NotRequired[int]
+    """ThinkingBudget in tokens, applied only together with Model."""
+
+    llm_api_timeout_ms: NotRequired[int]
+    """LLMAPITimeoutMS bounds one model call in milliseconds."""
+
+    role: NotRequired[str]
+    """Role takes the place of the first line of the system prompt."""
+
+    guidelines: NotRequired[str]
+    """Guidelines are appended to the system prompt."""
+
+    response_style: NotRequired[str]
+    """ResponseStyle takes the place of the section on answers."""
+
+    extra: NotRequired[str]
+    """Extra is appended last."""
+
+    planning_mode: NotRequired[str]
+    """PlanningMode is auto, enabled or disabled."""
+
+    max_tool_rounds: NotRequired[int]
+    """MaxToolRounds of one run."""
+
+    max_parse_retries: NotRequired[int]
+    """MaxParseRetries is how many malformed calls in a row a run survives."""
+
+    tool_timeout_ms: NotRequired[int]
+    """ToolTimeoutMS bounds one tool call."""
+
+    circuit_breaker_threshold: NotRequired[int]
+    """CircuitBreakerThreshold is how often in a row a model call may fail."""
+
+    duplicate_tool_call_threshold: NotRequired[int]
+    """DuplicateToolCallThreshold is how many identical calls in a row are too many."""
+
+    max_execution_time_ms: NotRequired[int]
+    """MaxExecutionTimeMS bounds a whole run."""
+
+    auto_compact: NotRequired[bool]
+    """AutoCompact turns compaction of the transcript on."""
+
+    auto_compact_threshold: NotRequired[float]
+    """AutoCompactThreshold is the share of the window that triggers it."""
+
+    max_context_tokens: NotRequired[int]
+    """MaxContextTokens is the window used for compaction."""
+
+    artifact_store_limits: NotRequired[AgentArtifactStoreLimits]
+    """ArtifactStoreLimits bound the artifacts kept."""
+
+    permission_policy: NotRequired[Policy]
+    """PermissionPolicy decides which calls may run."""
+
+    confirmation_policy: NotRequired[PolicyConfirmationPolicy]
+    """ConfirmationPolicy says whether and how the host is asked."""
+
+    workspace_backend: NotRequired[AgentWorkspaceBackend]
+    """WorkspaceBackend is where the files are; the local folder otherwise."""
+
+    session_store: NotRequired[AgentSessionStore]
+    """SessionStore keeps the session beyond the process."""
+
+    auto_save: NotRequired[bool]
+    """AutoSave saves after every run of the session's own transcript."""
+
+    journal: NotRequired[bool]
+    """Journal false keeps saved snapshots only, as 6.x did."""
+
+    stall_timeout_ms: NotRequired[int]
+    """StallTimeoutMS is how long a run without a store waits for a slow reader."""
+
+    session_id: NotRequired[str]
+    """SessionID names the session; generated otherwise."""
+
+    host_env: NotRequired[AgentHostEnv]
+    """HostEnv fixes ids and clock."""
+
+    tenant_id: NotRequired[str]
+    """TenantID is an opaque label."""
+
+    principal: NotRequired[str]
+    """Principal is an opaque label."""
+
+    agent_template_id: NotRequired[str]
+    """AgentTemplateID is an opaque label."""
+
+    correlation_id: NotRequired[str]
+    """CorrelationID is an opaque label."""
+
+    retention_limits: NotRequired[SessionRetention]
+    """RetentionLimits bound what is kept of runs in memory and snapshot."""
+
+
+class AgentSessionStore(TypedDict):
+    """SessionStore names a store: kind 'file' with dir, or kind 'memory' with instance_id."""
+
+    kind: str
+
+    dir: NotRequired[str]
+
+    instance_id: NotRequired[str]
+
+
+class AgentWorkspaceBackend(TypedDict):
+    """WorkspaceBackend names a workspace: kind 'local' with a root."""
+
+    kind: str
+
+    root: NotRequired[str]
+
+
+class Cancelled(TypedDict):
+    """Cancelled says whether something was cancelled."""
+
+    cancelled: bool
+
+
 class ChatBlock(TypedDict):
     """Block is one part of a message. Type decides which fields count."""
 
@@ -384,6 +563,17 @@ class ChatMessage(TypedDict):
     """Partial marks an assistant message that was cut off by a cancel or a fault."""
 
 
+class ChatToolSpec(TypedDict):
+    """ToolSpec is what a model is told about a tool."""
+
+    name: str
+
+    description: str
+
+    parameters: Any
+    """JSON schema of an object"""
+
+
 class ChatUsage(TypedDict):
     """Usage counts tokens of one or more model calls."""
 
@@ -396,6 +586,42 @@ class ChatUsage(TypedDict):
     cache_read_tokens: NotRequired[int]
 
     cache_write_tokens: NotRequired[int]
+
+
+class Closed(TypedDict):
+    """Closed says whether there was something to close."""
+
+    closed: bool
+
+
+class Commands(TypedDict):
+    """Commands lists slash commands."""
+
+    commands: list[SessionCommand]
+
+
+class Confirm(TypedDict):
+    """Confirm answers a question."""
+
+    tool_id: str
+
+    approved: bool
+
+    reason: NotRequired[str]
+
+
+class Confirmed(TypedDict):
+    """Confirmed says what an answer met: 'accepted', 'stale' or 'unknown'."""
+
+    found: bool
+
+    status: str
+
+
+class Count(TypedDict):
+    """Count counts."""
+
+    count: int
 
 
 class EventAgentEnd(TypedDict):
@@ -968,6 +1194,14 @@ class EventTurnStart(TypedDict):
     turn: int
 
 
+class EventTypes(TypedDict):
+    """EventTypes is the catalogue."""
+
+    version: int
+
+    types: list[str]
+
+
 class EventVerificationSummary(TypedDict):
     """VerificationSummary sums up verification reports."""
 
@@ -988,6 +1222,12 @@ class EventVerificationSummary(TypedDict):
     failed_subjects: list[str]
 
 
+class Events(TypedDict):
+    """Events lists event envelopes."""
+
+    events: list[Any]
+
+
 class FaultError(TypedDict):
     """FaultError."""
 
@@ -1004,6 +1244,105 @@ class FaultError(TypedDict):
     retryable: bool
 
     details: NotRequired[dict[str, Any]]
+
+
+class Instance(TypedDict):
+    """Instance names an in-memory store."""
+
+    instance_id: str
+
+
+class MaybeArtifact(TypedDict):
+    """MaybeArtifact is an artifact or null."""
+
+    artifact: RecordArtifact | None
+
+
+class MaybePage(TypedDict):
+    """MaybePage is a page or null."""
+
+    page: SessionPage | None
+
+
+class MaybeRun(TypedDict):
+    """MaybeRun is a run or null."""
+
+    run: RecordRunSnapshot | None
+
+
+class Messages(TypedDict):
+    """Messages is a transcript."""
+
+    messages: list[ChatMessage]
+
+
+class Names(TypedDict):
+    """Names lists names."""
+
+    names: list[str]
+
+
+class PageOf(TypedDict):
+    """PageOf asks for a part of a run's events."""
+
+    run_id: str
+
+    after_sequence: NotRequired[int]
+    """AfterSequence is the last number already seen; absent: from the beginning."""
+
+    limit: NotRequired[int]
+    """Limit of events; default 256."""
+
+
+class PendingConfirmations(TypedDict):
+    """PendingConfirmations lists open questions."""
+
+    pending: list[SessionPending]
+
+
+class Policy(TypedDict):
+    """Policy."""
+
+    allow: NotRequired[list[str]]
+
+    deny: NotRequired[list[str]]
+
+    ask: NotRequired[list[str]]
+
+    default_decision: NotRequired[str]
+
+    enabled: NotRequired[bool]
+
+
+class PolicyConfirmationPolicy(TypedDict):
+    """PolicyConfirmationPolicy."""
+
+    enabled: bool
+
+    default_timeout_ms: NotRequired[int]
+
+    timeout_action: NotRequired[str]
+
+    yolo_lanes: NotRequired[list[str]]
+
+
+class ProcessLimits(TypedDict):
+    """ProcessLimits are limits of the whole process."""
+
+    gc_percent: NotRequired[int]
+    """GCPercent of the Go runtime; 100 is its default."""
+
+    memory_bytes: NotRequired[int]
+    """MemoryBytes is the soft memory limit of the Go runtime; 0 is none."""
+
+    threads: NotRequired[int]
+    """Threads run Go code at once; 0 is the number of cores."""
+
+
+class Reason(TypedDict):
+    """Reason says why."""
+
+    reason: NotRequired[str]
 
 
 class RecordArtifact(TypedDict):
@@ -1214,6 +1553,226 @@ class RecordTraceEvent(TypedDict):
     details: NotRequired[Any]
 
 
+class RunID(TypedDict):
+    """RunID names a run."""
+
+    run_id: str
+
+
+class RunInput(TypedDict):
+    """RunInput is what a host says to a run that goes on."""
+
+    confirm: NotRequired[Confirm]
+    """Confirm answers a question."""
+
+
+class RunStart(TypedDict):
+    """RunStart is the request of run_start."""
+
+    prompt: str
+    """Prompt is the user's message, or a slash command."""
+
+    history: NotRequired[list[ChatMessage]]
+    """History, if given, is the whole context: the run is isolated and leaves the transcript alone."""
+
+
+class Runs(TypedDict):
+    """Runs lists runs, oldest first."""
+
+    runs: list[RecordRunSnapshot]
+
+
+class SessionActiveTool(TypedDict):
+    """ActiveTool is a call that runs now."""
+
+    id: str
+
+    name: str
+
+    started_at_ms: int
+
+
+class SessionCommand(TypedDict):
+    """Command is a slash command as a host lists it."""
+
+    name: str
+
+    description: str
+
+    usage: str | None
+
+
+class SessionID(TypedDict):
+    """SessionID names a session."""
+
+    session_id: str
+
+
+class SessionIDs(TypedDict):
+    """SessionIDs lists open sessions."""
+
+    session_ids: list[str]
+
+
+class SessionInfo(TypedDict):
+    """Info says what a session is."""
+
+    session_id: str
+
+    workspace: str
+
+    init_warning: NotRequired[str]
+
+    model: NotRequired[str]
+
+    closed: bool
+
+    tenant_id: NotRequired[str]
+
+    principal: NotRequired[str]
+
+    agent_template_id: NotRequired[str]
+
+    correlation_id: NotRequired[str]
+
+
+class SessionOpen(TypedDict):
+    """SessionOpen is the request of session_open."""
+
+    workspace: NotRequired[str]
+    """Workspace is the folder of a new session."""
+
+    resume: NotRequired[str]
+    """Resume is the id of a kept session."""
+
+    cwd: NotRequired[str]
+    """Cwd completes relative paths of this request; absent is the agent's."""
+
+    options: NotRequired[dict[str, Any]]
+    """Options of the session; see the option table."""
+
+
+class SessionPage(TypedDict):
+    """Page is a part of a run's events."""
+
+    events: list[Any]
+
+    first_available_sequence: int | None
+
+    latest_sequence_exclusive: int
+
+    next_after_sequence: int | None
+
+    retention_gap: bool
+
+    has_more: bool
+
+
+class SessionPending(TypedDict):
+    """Pending is an open question as a host lists it."""
+
+    tool_id: str
+
+    tool_name: str
+
+    args: Any
+
+    remaining_ms: int
+    """0 with a question that waits for ever"""
+
+
+class SessionResult(TypedDict):
+    """Result is how a run that completed ended. The verification fields are those of a run without verification commands."""
+
+    run_id: str
+
+    text: str
+
+    tool_calls_count: int
+
+    prompt_tokens: int
+
+    completion_tokens: int
+
+    total_tokens: int
+
+    verification_status: str
+
+    pending_verification_count: int
+
+    failed_verification_count: int
+
+    verification_report_count: int
+
+    verification_summary_text: str
+
+    verification_summary: EventVerificationSummary
+    """VerificationSummary is the object behind verification_summary_json."""
+
+
+class SessionRetention(TypedDict):
+    """Retention bounds what a session keeps in memory and in its snapshot. The figures in DefaultRetention are those of the contract, section 2.3."""
+
+    unbounded: NotRequired[bool]
+
+    max_runs_retained: NotRequired[int]
+
+    max_events_per_run: NotRequired[int]
+
+    max_event_bytes_per_run: NotRequired[int]
+
+    max_trace_events: NotRequired[int]
+
+    max_terminal_subagent_tasks: NotRequired[int]
+
+
+class SessionToolResult(TypedDict):
+    """ToolResult is the outcome of a direct call."""
+
+    name: str
+
+    output: str
+
+    exit_code: int
+
+    metadata: NotRequired[dict[str, Any]]
+
+    error_kind: NotRequired[ChatErrorKind]
+
+
+class StreamOpen(TypedDict):
+    """StreamOpen is the request of stream_open."""
+
+    from_seq: NotRequired[int]
+    """FromSeq is the number of the first wanted event of a run; default 0. A session's stream starts now and refuses it."""
+
+
+class ToolCall(TypedDict):
+    """ToolCall is a direct call of a tool."""
+
+    name: str
+
+    args: NotRequired[dict[str, Any]]
+
+
+class ToolDefinitions(TypedDict):
+    """ToolDefinitions lists tool specifications."""
+
+    tools: list[ChatToolSpec]
+
+
+class Traces(TypedDict):
+    """Traces lists trace events."""
+
+    events: list[RecordTraceEvent]
+
+
+class URI(TypedDict):
+    """URI names an artifact."""
+
+    uri: str
+
+
 class Operation(NamedTuple):
     """An operation that a3s_call reaches: its handle, its types, whether it may block."""
 
@@ -1226,6 +1785,35 @@ class Operation(NamedTuple):
 
 
 OPERATIONS: Final[dict[str, Operation]] = {
+    "agent.close": Operation("agent.close", "agent", "None", "None", True, "Close every session and the agent. The handle stays valid."),
+    "agent.close_session": Operation("agent.close_session", "agent", "SessionID", "Closed", True, "Close an open session by id; false if there is none."),
+    "agent.drop_memory_store": Operation("agent.drop_memory_store", "agent", "Instance", "None", False, "Forget an in-memory session store: what is kept in it is gone."),
+    "agent.event_types": Operation("agent.event_types", "agent", "None", "EventTypes", False, "Give the event catalogue and the version of its envelope."),
+    "agent.info": Operation("agent.info", "agent", "None", "AgentInfo", False, "Say whether the agent is closed, and the warnings of its configuration."),
+    "agent.list_sessions": Operation("agent.list_sessions", "agent", "None", "SessionIDs", False, "Give the ids of the open sessions, sorted."),
+    "run.info": Operation("run.info", "run", "None", "MaybeRun", False, "Give the run."),
+    "session.active_tools": Operation("session.active_tools", "session", "None", "ActiveTools", False, "Give the tool calls that run now, oldest first."),
+    "session.cancel": Operation("session.cancel", "session", "Reason", "Cancelled", False, "Ask the active run to stop and return at once; false if there is none or it was asked before."),
+    "session.cancel_confirmations": Operation("session.cancel_confirmations", "session", "Reason", "Count", False, "Reject every open question and count them."),
+    "session.cancel_run": Operation("session.cancel_run", "session", "RunID", "Cancelled", False, "Ask a run to stop if it is the active one."),
+    "session.close": Operation("session.close", "session", "None", "None", True, "Close the session. The handle stays valid for reading."),
+    "session.confirm_tool_use": Operation("session.confirm_tool_use", "session", "Confirm", "Confirmed", False, "Answer a question. Exactly one answer counts; a late one is stale."),
+    "session.current_run": Operation("session.current_run", "session", "None", "MaybeRun", False, "Give the active run, or null."),
+    "session.get_artifact": Operation("session.get_artifact", "session", "URI", "MaybeArtifact", True, "Give an artifact by URI, or null."),
+    "session.history": Operation("session.history", "session", "None", "Messages", False, "Give the transcript."),
+    "session.info": Operation("session.info", "session", "None", "SessionInfo", False, "Say what the session is."),
+    "session.list_commands": Operation("session.list_commands", "session", "None", "Commands", False, "Give the slash commands, sorted by name."),
+    "session.pending_confirmations": Operation("session.pending_confirmations", "session", "None", "PendingConfirmations", False, "Give the open questions."),
+    "session.run_event_page": Operation("session.run_event_page", "session", "PageOf", "MaybePage", False, "Give a part of a run's kept events, or null for an unknown run."),
+    "session.run_events": Operation("session.run_events", "session", "RunID", "Events", False, "Give the kept events of a run; none for an unknown run."),
+    "session.run_snapshot": Operation("session.run_snapshot", "session", "RunID", "MaybeRun", False, "Give one run, or null."),
+    "session.runs": Operation("session.runs", "session", "None", "Runs", False, "Give the runs that are kept, oldest first."),
+    "session.save": Operation("session.save", "session", "None", "None", True, "Commit the session to its store as one snapshot. Without a store nothing happens."),
+    "session.send": Operation("session.send", "session", "RunStart", "SessionResult", True, "Run a prompt and wait for its result. A run that fails is an error."),
+    "session.tool": Operation("session.tool", "session", "ToolCall", "SessionToolResult", True, "Run a tool for the host itself, beside any run: rules and questions are skipped. A failing tool is a result."),
+    "session.tool_definitions": Operation("session.tool_definitions", "session", "None", "ToolDefinitions", False, "Give name, description and parameters of all tools, sorted by name."),
+    "session.tool_names": Operation("session.tool_names", "session", "None", "Names", False, "Give the names of all tools, sorted."),
+    "session.trace_events": Operation("session.trace_events", "session", "None", "Traces", False, "Give the summaries of tool executions, oldest first."),
 }
 
 
@@ -1240,4 +1828,63 @@ class Option(NamedTuple):
 
 
 SESSION_OPTIONS: Final[tuple[Option, ...]] = (
+    Option("model", "string", "default_model", "works", "model of this session as provider/model"),
+    Option("temperature", "number", "the provider's", "works", "sampling temperature; applied only if model is set too"),
+    Option("thinking_budget", "integer", "the configuration's", "works", "tokens for reasoning; applied only if model is set too"),
+    Option("llm_logprobs", "boolean", "false", "default only", "log probabilities of an OpenAI-compatible model"),
+    Option("llm_top_logprobs", "integer", "none", "refused", "number of log probabilities"),
+    Option("llm_api_timeout_ms", "integer", "none", "works", "time limit of one model call in milliseconds"),
+    Option("role", "string", "none", "works", "takes the place of the first line of the system prompt"),
+    Option("guidelines", "string", "none", "works", "appended to the system prompt"),
+    Option("response_style", "string", "none", "works", "takes the place of the section on answers"),
+    Option("extra", "string", "none", "works", "appended last to the system prompt"),
+    Option("planning_mode", "string", "auto", "works", "auto (behaves as disabled) or disabled; enabled is refused"),
+    Option("planning", "boolean", "none", "default only", "older form of planning_mode"),
+    Option("goal_tracking", "boolean", "false", "default only", "goal extraction and checks"),
+    Option("max_tool_rounds", "integer", "50", "works", "tool rounds of one run"),
+    Option("max_parse_retries", "integer", "2", "works", "malformed calls in a row before the run fails"),
+    Option("tool_timeout_ms", "integer", "none", "works", "time limit of one tool call; running out is a failed result"),
+    Option("circuit_breaker_threshold", "integer", "3", "works", "failed attempts in a row of one model call before the run fails"),
+    Option("duplicate_tool_call_threshold", "integer", "3", "works", "identical calls in a row before they are refused"),
+    Option("max_execution_time_ms", "integer", "none", "works", "time limit of a whole run"),
+    Option("continuation_enabled", "boolean", "true", "default only", "follow-up when the model stops early; behaves as off"),
+    Option("max_continuation_turns", "integer", "3", "default only", "follow-ups of one run"),
+    Option("auto_compact", "boolean", "false", "works", "replace older messages by a summary when the window fills"),
+    Option("auto_compact_threshold", "number", "0.8", "works", "share of the window that triggers compaction, above 0 and up to 1"),
+    Option("max_context_tokens", "integer", "the model's, else 200000", "works", "window used for compaction"),
+    Option("artifact_store_limits", "ArtifactStoreLimits", "256 artifacts, 16 MiB", "works", "bounds of the artifacts kept"),
+    Option("permission_policy", "PermissionPolicy", "none", "works", "which calls may run"),
+    Option("confirmation_policy", "ConfirmationPolicy", "disabled", "works", "whether and how the host is asked"),
+    Option("security_provider", "object", "none", "refused", "pattern redaction and taint tracking"),
+    Option("skill_dirs", "list of strings", "[]", "default only", "folders of skills"),
+    Option("builtin_skills", "boolean", "false", "default only", "compatibility flag"),
+    Option("inline_skills", "list", "[]", "default only", "skills given as text"),
+    Option("enforce_active_skill_tool_restrictions", "boolean", "false", "default only", "skills limit tools"),
+    Option("agent_dirs", "list of strings", "[]", "default only", "folders of agents"),
+    Option("worker_agents", "list", "[]", "default only", "agents given as data"),
+    Option("auto_delegation", "AutoDelegationConfig", "off", "default only", "delegation by the runtime"),
+    Option("auto_parallel", "boolean", "true", "default only", "automatic fan-out; there is nothing to fan out"),
+    Option("manual_delegation_enabled", "boolean", "true", "default only", "task tools; there are none to expose"),
+    Option("max_parallel_tasks", "integer", "8", "default only", "parallel delegated tasks"),
+    Option("queue_config", "SessionQueueConfig", "none", "refused", "lane queue"),
+    Option("search_config", "SearchConfig", "none", "refused", "web search"),
+    Option("budget_guard", "object", "none", "refused", "budget checks by the host"),
+    Option("memory_store", "FileMemoryStore", "none", "refused", "long-term memory"),
+    Option("remote_git", "RemoteGitBackendConfig", "none", "refused", "git over HTTP"),
+    Option("trajectory_path", "string", "none", "refused", "JSONL trajectory"),
+    Option("trajectory_mode", "string", "off", "default only", "JSONL trajectory"),
+    Option("trajectory_max_text_bytes", "integer", "none", "refused", "JSONL trajectory"),
+    Option("trajectory_include_messages", "boolean", "none", "refused", "JSONL trajectory"),
+    Option("workspace_backend", "LocalWorkspaceBackend", "local", "works", "where the files are"),
+    Option("session_store", "FileSessionStore or MemorySessionStore", "the configuration's sessions_dir, else none", "works", "keeps the session beyond the process"),
+    Option("auto_save", "boolean", "false", "works", "save after every run of the session's own transcript"),
+    Option("journal", "boolean", "true", "works", "with a store: keep every fact, so that an unsaved session resumes; false keeps saved snapshots only"),
+    Option("stall_timeout_ms", "integer", "60000", "works", "how long a run without a store waits for a slow reader before events are lost to it"),
+    Option("session_id", "string", "generated", "works", "name of the session, up to 128 bytes"),
+    Option("host_env", "HostEnvConfig", "the system", "works", "fixed ids and clock, for the same journal every time"),
+    Option("tenant_id", "string", "none", "works", "opaque label"),
+    Option("principal", "string", "none", "works", "opaque label"),
+    Option("agent_template_id", "string", "none", "works", "opaque label"),
+    Option("correlation_id", "string", "none", "works", "opaque label"),
+    Option("retention_limits", "RetentionLimits", "64 runs, 2048 events and 8 MiB a run, 8192 traces", "works", "what is kept of runs in memory and snapshot"),
 )

@@ -55,12 +55,14 @@ func TestLockMayOnlyGrow(t *testing.T) {
 		change func(*source)
 		ok     bool
 	}{
-		"as it is":          {func(*source) {}, true},
-		"no lock yet":       {func(s *source) { s.lock = "" }, true},
-		"a function added":  {func(s *source) { s.lock = s.lock[:strings.LastIndex(s.lock, "status")] }, true},
-		"a function gone":   {func(s *source) { s.lock += "function 1.0 a3s_gone 0000000000000000\n" }, false},
-		"a number changed":  {func(s *source) { s.lock = strings.Replace(s.lock, "E_HANDLE -2", "E_HANDLE -3", 1) }, false},
-		"prototype changed": {func(s *source) { s.lock = regexp.MustCompile(`a3s_close [0-9a-f]+`).ReplaceAllString(s.lock, "a3s_close 0000000000000000") }, false},
+		"as it is":         {func(*source) {}, true},
+		"no lock yet":      {func(s *source) { s.lock = "" }, true},
+		"a function added": {func(s *source) { s.lock = s.lock[:strings.LastIndex(s.lock, "status")] }, true},
+		"a function gone":  {func(s *source) { s.lock += "function 1.0 a3s_gone 0000000000000000\n" }, false},
+		"a number changed": {func(s *source) { s.lock = strings.Replace(s.lock, "E_HANDLE -2", "E_HANDLE -3", 1) }, false},
+		"prototype changed": {func(s *source) {
+			s.lock = regexp.MustCompile(`a3s_close [0-9a-f]+`).ReplaceAllString(s.lock, "a3s_close 0000000000000000")
+		}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -28,6 +28,7 @@ type document struct {
 	Version    string                 `json:"version"`
 	ABI        string                 `json:"abi"`
 	Requests   map[string]ref         `json:"requests"`
+	Results    map[string]ref         `json:"results"`
 	Operations []operationRow         `json:"operations"`
 	Events     []eventRow             `json:"events"`
 	Frames     []eventRow             `json:"frames"`
@@ -89,6 +90,7 @@ func (s *source) schema(root string) ([]byte, jsonschema.Definitions, error) {
 		Version:  s.version,
 		ABI:      fmt.Sprintf("%d.%d", s.api.ABI.Major, s.api.ABI.Minor),
 		Requests: map[string]ref{},
+		Results:  map[string]ref{},
 		Options:  s.types.options,
 	}
 	var strict []string // the roots of what the library decodes
@@ -97,8 +99,11 @@ func (s *source) schema(root string) ([]byte, jsonschema.Definitions, error) {
 		doc.Requests[q.Name] = ref{at.Ref}
 		strict = append(strict, at.Ref)
 	}
+	for _, q := range s.types.results {
+		doc.Results[q.Name] = ref{r.add(q.Value).Ref}
+	}
 	for _, o := range s.types.ops {
-		row := operationRow{Name: o.Name, On: o.On, Doc: o.Doc, Blocking: o.Blocking, Params: emptyObject, Result: nullResult}
+		row := operationRow{Name: o.Name, On: o.On, Doc: o.Doc, Blocking: o.Blocking, Params: emptyObject, Result: anyObject}
 		if o.Params != nil {
 			at := r.add(o.Params)
 			row.Params = at
@@ -131,7 +136,7 @@ func (s *source) schema(root string) ([]byte, jsonschema.Definitions, error) {
 
 var (
 	emptyObject = map[string]any{"type": "object", "additionalProperties": false}
-	nullResult  = map[string]any{"type": "null"}
+	anyObject   = map[string]any{"type": "object"}
 )
 
 func newReflector() *reflector {

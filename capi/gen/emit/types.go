@@ -12,6 +12,7 @@ import (
 type types struct {
 	ops      []operation
 	requests []named
+	results  []named
 	options  []option
 }
 

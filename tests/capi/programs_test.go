@@ -1,0 +1,70 @@
+package capi
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+func TestPrograms(t *testing.T) {
+	for _, name := range []string{"library", "handles", "requests", "streams", "callbacks", "calls", "fork", "signals"} {
+		for language := range languages {
+			t.Run(name+"/"+language, func(t *testing.T) {
+				if out := run(t, compile(t, language, name), folder(t)); out != "" {
+					t.Errorf("the library or the program printed %q", out)
+				}
+			})
+		}
+	}
+}
+
+func TestTwoCopiesOfTheLibrary(t *testing.T) {
+	lib, err := os.ReadFile(filepath.Join(built, "liba3s.so.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := filepath.Join(t.TempDir(), "liba3s-copy.so.1")
+	if err := os.WriteFile(second, lib, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, compile(t, "C11", "copy"), folder(t), second)
+}
+
+// TestSlope opens and closes many sessions and agents: nothing may grow with them.
+func TestSlope(t *testing.T) {
+	out := run(t, compile(t, "C11", "slope"), folder(t), strconv.Itoa(*cycles))
+	t.Log(out)
+	before, after := measures(t, out, "before"), measures(t, out, "after")
+	if allowed := 1024 * max(1, *cycles/10000); after["rss_kb"]-before["rss_kb"] > allowed {
+		t.Errorf("resident memory grew by %d KiB in %d cycles, allowed are %d", after["rss_kb"]-before["rss_kb"], *cycles, allowed)
+	}
+	for _, what := range []string{"fds", "goroutines"} {
+		if after[what] > before[what] {
+			t.Errorf("%s: %d before, %d after", what, before[what], after[what])
+		}
+	}
+	// The Go runtime may start one more thread for a blocked call; it does not grow.
+	if after["threads"] > before["threads"]+2 {
+		t.Errorf("threads: %d before, %d after", before["threads"], after["threads"])
+	}
+}
+
+func measures(t *testing.T, out, when string) map[string]int {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^` + when + ` (.*)$`).FindStringSubmatch(out)
+	if line == nil {
+		t.Fatalf("no line %q in %q", when, out)
+	}
+	got := map[string]int{}
+	for _, m := range regexp.MustCompile(`(\w+)=(\d+)`).FindAllStringSubmatch(line[1], -1) {
+		if _, err := fmt.Sscan(m[2], new(int)); err != nil {
+			t.Fatal(err)
+		}
+		n, _ := strconv.Atoi(m[2])
+		got[m[1]] = n
+	}
+	return got
+}
