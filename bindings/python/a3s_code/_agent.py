@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import time
 import warnings
 import weakref
 from types import TracebackType
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _ffi, _wait
 from ._errors import CodeError, bad_type
@@ -17,6 +16,9 @@ from ._options import MemorySessionStore, SessionOptions
 from ._session import ClosedFlag, Session
 from ._tools import Desk, HostTool, ToolOwner
 from ._wire import dumps, loads
+
+if TYPE_CHECKING:
+    import asyncio
 
 # Closed before the interpreter goes; weak, so that a forgotten agent is collected as usual.
 _agents: weakref.WeakSet[Agent] = weakref.WeakSet()
@@ -62,7 +64,9 @@ class Agent(ToolOwner):
     def create_async(cls, config_source: str | os.PathLike[str], *, env: Mapping[str, str] | None = None) -> asyncio.Future[Agent]:
         """:meth:`create` for asyncio: a future for the running loop. Opening has no started form
         in the library, so this uses a thread of the loop's default executor."""
-        return asyncio.get_running_loop().run_in_executor(None, lambda: cls.create(config_source, env=env))
+        from . import _async
+
+        return _async.in_executor(lambda: cls.create(config_source, env=env))
 
     # --- sessions ---
 
@@ -117,8 +121,10 @@ class Agent(ToolOwner):
 
     async def session_async(self, workspace: str | os.PathLike[str], options: SessionOptions | None = None) -> Session:
         """:meth:`session` for asyncio, in a thread of the loop's default executor."""
+        from . import _async
+
         merged = _merge(options, {}, {})
-        return await asyncio.get_running_loop().run_in_executor(None, lambda: self._open_session(workspace, merged))
+        return await _async.in_executor(lambda: self._open_session(workspace, merged))
 
     def resume_session(self, session_id: str, options: SessionOptions) -> Session:
         """Opens a saved session again. Nothing is executed: what was under way when its process
@@ -141,8 +147,10 @@ class Agent(ToolOwner):
 
     async def resume_session_async(self, session_id: str, options: SessionOptions) -> Session:
         """:meth:`resume_session` for asyncio, in a thread of the loop's default executor."""
+        from . import _async
+
         copy = options.copy()
-        return await asyncio.get_running_loop().run_in_executor(None, lambda: self.resume_session(session_id, copy))
+        return await _async.in_executor(lambda: self.resume_session(session_id, copy))
 
     def list_sessions(self) -> list[str]:
         """Ids of the sessions that are open, sorted. Operation agent.list_sessions."""
@@ -169,7 +177,9 @@ class Agent(ToolOwner):
 
     async def close_async(self) -> None:
         """:meth:`close` for asyncio."""
-        await _wait.call_async(self._handle, self._handle, b"agent.close", b"{}")
+        from . import _async
+
+        await _async.call_async(self._handle, self._handle, b"agent.close", b"{}")
         self._desk.stop(0)
 
     @property

@@ -15,7 +15,6 @@ import threading
 from ctypes import (
     POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p,
 )
-from pathlib import Path
 from typing import Any, Callable
 
 from ._errors import CodeError, error_from, forked
@@ -91,17 +90,16 @@ def _missing(message: str) -> CodeError:
     return error_from({"code": "LIBRARY_NOT_FOUND", "kind": "unsupported", "status": -17, "op": "library.load", "message": message})
 
 
-def _candidates() -> list[Path]:
+def _candidates() -> list[str]:
     """Where the library may be: A3S_LIB alone if it is set, else this package, else a checkout's build/."""
     named = os.environ.get("A3S_LIB")
     if named:
-        path = Path(named)
-        return [path / SONAME if path.is_dir() else path]
-    here = Path(__file__).resolve().parent
-    found = [here / SONAME]
-    root = here.parents[2] if len(here.parents) > 2 else here
-    if (root / "go.mod").is_file():
-        found.append(root / "build" / SONAME)
+        return [os.path.join(named, SONAME) if os.path.isdir(named) else named]
+    here = os.path.dirname(os.path.realpath(__file__))
+    found = [os.path.join(here, SONAME)]
+    root = os.path.realpath(os.path.join(here, "..", "..", ".."))
+    if os.path.isfile(os.path.join(root, "go.mod")):
+        found.append(os.path.join(root, "build", SONAME))
     return found
 
 
@@ -116,13 +114,13 @@ def _open() -> _Library:
             "this Python is linked with musl, which cannot load the library (it needs glibc 2.34 or newer): "
             "use a glibc based image, such as python:3-slim instead of python:3-alpine")
     looked = _candidates()
-    path = next((p for p in looked if p.is_file()), None)
+    path = next((p for p in looked if os.path.isfile(p)), None)
     if path is None:
-        places = "\n  ".join(str(p) for p in looked)
+        places = "\n  ".join(looked)
         hint = "A3S_LIB names no file" if os.environ.get("A3S_LIB") else "install the a3s-code wheel, set A3S_LIB, or run ./build.sh build"
         raise _missing(f"the native library was not found ({hint}); looked for:\n  {places}")
     try:
-        lib = _Library(str(path.resolve()))
+        lib = _Library(os.path.realpath(path))
     except OSError as err:
         raise _missing(f"{path} cannot be loaded: {err}") from None
     status = lib.abi_check(ABI_VERSION)

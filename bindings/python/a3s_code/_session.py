@@ -371,7 +371,9 @@ class Session(ToolOwner):
         return answer
 
     async def _later(self, method: bytes, **params: Any) -> dict[str, Any]:
-        data = await _wait.call_async(self._agent._handle, self._handle, method, _params(params, method))
+        from . import _async
+
+        data = await _async.call_async(self._agent._handle, self._handle, method, _params(params, method))
         answer: dict[str, Any] = loads(data) or {}
         return answer
 

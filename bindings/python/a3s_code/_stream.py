@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import select
 import threading
 import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, AsyncIterator, Iterator
 
-from . import _ffi, _wait
+from . import _ffi
 from ._errors import CodeError
 from ._events import AgentEvent, decode_batch
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ._session import Session
 
 _POLL_MS = 100
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def _free(stream: int, run: int) -> None:
@@ -125,7 +131,9 @@ class EventStream:
                 raise StopAsyncIteration
 
     async def _fill_async(self) -> bool:
-        await asyncio.sleep(0)  # a fast run does not starve the other tasks
+        from . import _async
+
+        await _async.breathe()  # a fast run does not starve the other tasks
         while True:
             text = self._read()
             if text is None:
@@ -133,25 +141,23 @@ class EventStream:
             if text:
                 self._batch = iter(decode_batch(text))
                 return True
-            await self._readable()
+            try:
+                await _async.readable(self._fd, self._falls_asleep)
+            finally:
+                self._wakes_up()
 
-    async def _readable(self) -> None:
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
+    def _falls_asleep(self, loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> bool:
         with self._lock:
-            if self._closed:
-                return
-            self._sleeper = (loop, waiter)
-            loop.add_reader(self._fd, _wait.wake, waiter)
-        try:
-            await waiter
-        finally:
-            loop.remove_reader(self._fd)
-            with self._lock:
-                self._sleeper = None
-                closed = self._closed
-            if closed:
-                self._finalizer()
+            if not self._closed:
+                self._sleeper = (loop, waiter)
+            return not self._closed
+
+    def _wakes_up(self) -> None:
+        with self._lock:
+            self._sleeper = None
+            closed = self._closed
+        if closed:
+            self._finalizer()
 
     # --- the rest ---
 
@@ -174,7 +180,7 @@ class EventStream:
             return
         # The descriptor may go only after the loop let go of it; the sleeping task does both.
         try:
-            sleeper[0].call_soon_threadsafe(_wait.wake, sleeper[1])
+            sleeper[0].call_soon_threadsafe(_wake, sleeper[1])
         except RuntimeError:  # that loop is closed
             self._finalizer()
 

@@ -3,17 +3,16 @@ requests, and the threads and loops that run them."""
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import dataclasses
 import inspect
 import json
 import logging
+import sys
 import threading
 import time
 import weakref
 from collections import deque
-from typing import Any, Callable, Mapping, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, overload
 
 from . import _ffi
 from ._errors import CodeError, bad_type, forked
@@ -21,6 +20,10 @@ from ._events import decode_batch
 from ._results import ToolResult
 from ._schema import Signature
 from ._wire import dumps
+
+if TYPE_CHECKING:
+    import asyncio
+    import concurrent.futures
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -290,6 +293,8 @@ class Desk:
         if not tool.is_async:
             _workers.submit(lambda: self._run(tool, context, args))
             return
+        import asyncio
+
         coroutine = self._run_async(tool, context, args)
         loop = tool.loop if tool.loop is not None and tool.loop.is_running() else _private_loop()
         try:
@@ -356,8 +361,7 @@ def _plain(value: Any) -> Any:
 
 def _raised(tool: HostTool, err: BaseException) -> bytes:
     log.debug("tool %s failed", tool.name, exc_info=err)
-    cancelled = isinstance(err, (asyncio.CancelledError, concurrent.futures.CancelledError))
-    name = "Cancelled" if cancelled else type(err).__name__
+    name = "Cancelled" if type(err).__name__ == "CancelledError" else type(err).__name__
     return _failure(name, str(err) or name)
 
 
@@ -413,6 +417,8 @@ _loop: asyncio.AbstractEventLoop | None = None
 
 def _private_loop() -> asyncio.AbstractEventLoop:
     """The loop of async tools that were registered outside of any."""
+    import asyncio
+
     global _loop
     with _loop_lock:
         if _loop is None or _loop.is_closed():
@@ -422,6 +428,10 @@ def _private_loop() -> asyncio.AbstractEventLoop:
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
+    if "asyncio" not in sys.modules:  # then none can run
+        return None
+    import asyncio
+
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

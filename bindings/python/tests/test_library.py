@@ -29,11 +29,11 @@ def unloaded(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def test_importing_loads_nothing(finish: Callable[..., str]) -> None:
     maps = "print([l for l in open('/proc/self/maps') if 'a3s.so' in l])"
-    assert finish(f"import a3s_code\na3s_code.EventType.values()\na3s_code.SessionOptions().to_wire()\n{maps}") == "[]\n"
+    assert finish(f"import a3s_code, sys\nassert 'asyncio' not in sys.modules\na3s_code.EventType.values()\na3s_code.SessionOptions().to_wire()\n{maps}") == "[]\n"
 
 
 def test_without_a_library_the_error_says_where_it_looked(unloaded: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    unloaded.setattr(_ffi, "_candidates", lambda: [tmp_path / "one", tmp_path / "two"])
+    unloaded.setattr(_ffi, "_candidates", lambda: [str(tmp_path / "one"), str(tmp_path / "two")])
     err = refused(lambda: Agent.create("x"))
     assert err.code == "LIBRARY_NOT_FOUND"
     assert f"{tmp_path}/one\n  {tmp_path}/two" in str(err) and "./build.sh build" in str(err)
@@ -47,7 +47,7 @@ def test_a_named_library_is_the_only_one(unloaded: pytest.MonkeyPatch, tmp_path:
 
 def test_candidates_are_the_package_and_the_checkout(unloaded: pytest.MonkeyPatch) -> None:
     package = Path(_ffi.__file__).resolve().parent
-    assert _ffi._candidates() == [package / "liba3s.so.1", package.parents[2] / "build" / "liba3s.so.1"]
+    assert _ffi._candidates() == [str(package / "liba3s.so.1"), str(package.parents[2] / "build" / "liba3s.so.1")]
 
 
 def test_musl_is_named(unloaded: pytest.MonkeyPatch) -> None:

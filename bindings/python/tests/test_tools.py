@@ -224,17 +224,19 @@ def test_cancel_reaches_a_tool(place: Place, kind: str) -> None:
 
 def test_a_tool_that_takes_too_long(place: Place) -> None:
     session = place.session(calls("wait {}"), permission_policy=ALL)
-    stopped = threading.Event()
+    stopped, over = threading.Event(), threading.Event()
 
     @session.register_tool(timeout_ms=100)
     def wait(context: ToolContext) -> None:
         """Waits."""
         if context.wait_cancelled(10):
             stopped.set()
+        over.wait(10)
 
     began = time.monotonic()
     (_, code), = outcome(session)
     assert code != 0 and time.monotonic() - began < 5 and stopped.wait(5)
+    over.set()
 
 
 def test_closing_the_session_stops_its_tools(place: Place) -> None:
