@@ -56,7 +56,7 @@ cmd_demo() {
     echo 'default_model = "offline/search"' >"$config"
     say "demo: no --config given, so no model is asked: \"offline/search\" looks the words of the question up in $workspace"
   fi
-  PYTHONPATH=bindings/python exec python3 examples/python/first_light.py "$config" "$workspace" ${prompt:+"$prompt"}
+  PYTHONPATH=bindings/python exec python3 examples/python/first_light.py --workspace "$workspace" --config "$config" -- ${prompt:+"$prompt"}
 }
 
 # venv: pinned Python tools, made once.
