@@ -1,10 +1,8 @@
 package session
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"iter"
 	"slices"
 
@@ -128,16 +126,11 @@ func (s *sequencer) backfill(r *runLog) tape.Backfill {
 
 // numberIn gives the number of a journal line if it is an event of the run.
 func numberIn(line []byte, run string) (int64, bool) {
-	if !bytes.HasPrefix(line, []byte(`{"version":`)) {
+	l, err := record.Decode(line)
+	if err != nil || l.Event == nil || l.Event.Metadata.RunID != run {
 		return 0, false
 	}
-	var head struct {
-		Metadata *event.Metadata `json:"metadata"`
-	}
-	if json.Unmarshal(line, &head) != nil || head.Metadata == nil || head.Metadata.RunID != run {
-		return 0, false
-	}
-	return head.Metadata.Sequence, true
+	return l.Event.Metadata.Sequence, true
 }
 
 func frame(p event.Payload) []byte {
