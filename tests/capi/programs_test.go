@@ -3,9 +3,11 @@ package capi
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -31,6 +33,27 @@ func TestTwoCopiesOfTheLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, compile(t, "C11", "copy"), folder(t), second)
+}
+
+// The example compiles by the line in its head, and answers a question.
+func TestExample(t *testing.T) {
+	dir := folder(t)
+	config := filepath.Join(dir, "offline.acl")
+	if err := os.WriteFile(config, []byte("default_model = \"offline/search\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "first_light")
+	cc := exec.Command("cc", "-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-I", filepath.Join(root, "include"),
+		filepath.Join(root, "examples", "c", "first_light.c"), "-L", built, "-la3s", "-Wl,-rpath,"+built, "-o", program)
+	if msg, err := cc.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, msg)
+	}
+	out := run(t, program, config, filepath.Join(dir, "workspace"), "Where is two?")
+	for _, want := range []string{`"agent_start"`, `"agent_end"`, "a.txt:2"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s is missing in %s", want, out)
+		}
+	}
 }
 
 // TestSlope opens and closes many sessions and agents: nothing may grow with them.
