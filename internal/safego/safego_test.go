@@ -60,7 +60,7 @@ func TestGo(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	})
-	t.Run("Goexit is reported as a fault", func(t *testing.T) {
+	t.Run("Goexit ends the goroutine quietly", func(t *testing.T) {
 		done := make(chan struct{})
 		Go("worker", nil, func() { defer close(done); runtime.Goexit() })
 		<-done

@@ -101,6 +101,7 @@ func TestWireInput(t *testing.T) {
 		{"nothing", " ", `{}`},
 		{"an object stays byte for byte", `{"b": 1.0, "a": 12345678901234567890}`, `{"b": 1.0, "a": 12345678901234567890}`},
 		{"cut", `{"a`, `{"__parse_error":"{\"a"}`},
+		{"cut, stored as a string", `"{\"a"`, `{"__parse_error":"{\"a"}`},
 		{"no object", `[1]`, `{"__parse_error":"[1]"}`},
 		{"not UTF-8", "{\"a\":\"\xff\"}", `{"__parse_error":"{\"a\":\"�\"}"}`},
 	}

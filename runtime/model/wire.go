@@ -19,7 +19,9 @@ func WireInput(raw json.RawMessage) json.RawMessage {
 	if raw[0] == '{' && json.Valid(raw) && utf8.Valid(raw) {
 		return raw
 	}
-	text, err := json.Marshal(map[string]string{"__parse_error": string(bytes.ToValidUTF8(raw, []byte("\uFFFD")))})
+	broken := string(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
+	_ = json.Unmarshal(raw, &broken) // stored as a JSON string, it is told as what it was
+	text, err := json.Marshal(map[string]string{"__parse_error": broken})
 	if err != nil { // a map of strings always encodes
 		return json.RawMessage(`{}`)
 	}

@@ -205,6 +205,7 @@ func TestStreamErrors(t *testing.T) {
 		{"an error of the moment", modelserver.Answer{Raw: stream(`data: {"error":{"message":"busy","code":503}}`)}, fault.CodeLLM, true, "the model service reported an error: busy", ""},
 		{"an error as text", modelserver.Answer{Raw: stream(`data: {"error":"busy"}`)}, fault.CodeLLM, false, "the model service reported an error: busy", ""},
 		{"an error by name", modelserver.Answer{Raw: "event: error\ndata: {\"message\":\"busy\",\"type\":\"server_error\"}\n\n"}, fault.CodeLLM, true, "the model service reported an error: busy", ""},
+		{"a web page", modelserver.Answer{Raw: "<html>", Header: map[string]string{"Content-Type": "text/html; charset=utf-8"}}, fault.CodeLLM, false, "http://127.0.0.1", ""},
 		{"not JSON", modelserver.Answer{Raw: stream("data: <html>")}, fault.CodeLLM, false, "the model service sent an event that is not the expected JSON", ""},
 		{"OAI-04 a stream without any choice", modelserver.Answer{Raw: stream(`data: {"choices":[],"prompt_filter_results":[{"content_filter_results":{"hate":{"filtered":true}}}]}`, "data: [DONE]")}, fault.CodeLLM, false, "the model service gave no answer: no choices; its content filter says [{", ""},
 		{"the window", modelserver.Answer{Status: 400, Raw: `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`}, fault.CodeContext, false, "the request does not fit the model's window: too many tokens", ""},
