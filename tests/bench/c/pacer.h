@@ -1,0 +1,18 @@
+/* A thread of the host that hands in output of a tool call, piece by piece, and notes
+ * when: the beginning of every wake-up that is measured. */
+#ifndef PACER_H
+#define PACER_H
+
+#include <stdint.h>
+
+/* now_ns is the monotonic clock, the one of Python's time.monotonic_ns. */
+int64_t now_ns(void);
+
+/* pacer_start answers a host request with n pieces "<index>;", one every interval_us, and
+ * then with a result. stamps[i] is set just before piece i is handed in. */
+void pacer_start(uint64_t agent, uint64_t request, int n, int interval_us, int64_t *stamps);
+
+/* pacer_join waits for the thread. */
+void pacer_join(void);
+
+#endif

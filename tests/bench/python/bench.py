@@ -1,0 +1,235 @@
+"""The figures of the Python binding. usage: bench.py WHAT DIR N [PACER]
+
+DIR holds agent.acl and workspace/. Prints lines "name value ...", values in seconds or bytes.
+"""
+
+import sys
+import time
+
+BEGAN = time.perf_counter()
+
+import asyncio
+import ctypes
+import os
+import resource
+
+
+def quantiles(name, values):
+    values = sorted(values)
+    print(name, values[len(values) // 2], values[len(values) * 99 // 100])
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def status(name):
+    with open("/proc/self/status") as f:
+        for line in f:
+            if line.startswith(name + ":"):
+                return int(line.split()[1])
+    return 0
+
+
+def unmerged(events):
+    """Options under which every delta is an event of its own and all are kept."""
+    import a3s_code
+    o = a3s_code.SessionOptions()
+    o.planning_mode = "disabled"
+    o.permission_policy = a3s_code.PermissionPolicy(default_decision="allow")
+    if events:
+        o.retention_limits = {"unbounded": True}
+    o.host_env = a3s_code.HostEnvConfig(sequential_id_prefix="run-0190a3f0-0000-7000-8000-000000000")
+    return o
+
+
+def load(directory, n):
+    """A cold process up to its first session."""
+    from a3s_code import Agent, _ffi
+    imported = time.perf_counter()
+    _ffi.library().abi_version()
+    _ffi.stats()
+    called = time.perf_counter()
+    rss, threads = status("VmRSS"), status("Threads")
+    agent = Agent.create(os.path.join(directory, "agent.acl"))
+    created = time.perf_counter()
+    session = agent.session(os.path.join(directory, "workspace"))
+    opened = time.perf_counter()
+    print("whole", opened - BEGAN)
+    print("parts", imported - BEGAN, called - imported, created - called, opened - created)
+    print("loaded", rss * 1024, threads)
+    print("opened", status("VmRSS") * 1024, status("Threads"))
+    if n:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        time.sleep(n)
+        now = resource.getrusage(resource.RUSAGE_SELF)
+        print("idle_cpu", (now.ru_utime - used.ru_utime + now.ru_stime - used.ru_stime) / n)
+    session.close()
+    agent.close()
+
+
+def bare(directory, n):
+    """A process of this interpreter that loads nothing, for the difference."""
+    print("bare", status("VmRSS") * 1024, status("Threads"))
+
+
+class Finished:
+    """A run that has ended and whose stream may be read again and again."""
+
+    def __init__(self, agent, directory, options):
+        from a3s_code import _ffi
+        self.session = agent.session(os.path.join(directory, "workspace"), options)
+        self.run = _ffi.run_start(self.session._handle, b'{"prompt": "go on"}')
+        buf = _ffi._Buf()
+        lib = _ffi.library()
+        if lib.run_wait(self.run, -1, ctypes.byref(buf)) < 0:
+            raise SystemExit("the run failed")
+        _ffi._take(lib, buf)
+
+    def stream(self):
+        """The binding's own stream of the run, without its end taking the run's handle along."""
+        from a3s_code import _ffi
+        from a3s_code._stream import EventStream
+        stream = EventStream(self.session, self.run)
+        stream._finalizer.detach()
+        stream._finalizer = _Finalizer(stream._stream, _ffi)
+        return stream
+
+
+class _Finalizer:
+    def __init__(self, stream, ffi):
+        self._close = lambda: ffi.close_quietly(stream)
+        self.alive = True
+
+    def __call__(self):
+        if self.alive:
+            self.alive = False
+            self._close()
+
+
+def raw(run, n):
+    """All batches as bytes objects, as thin as ctypes allows."""
+    from a3s_code import _ffi
+    lib, stream = _ffi.library(), _ffi.stream_open(run.run)
+    cap = 128 << 10
+    buf = ctypes.create_string_buffer(cap)
+    addr, needed = ctypes.addressof(buf), ctypes.c_size_t()
+    ref, read, string_at = ctypes.byref(needed), lib.stream_next, ctypes.string_at
+    begin = time.perf_counter()
+    while (got := read(stream, -1, 256, addr, cap, ref)) > 0:
+        string_at(addr, got)
+    took = time.perf_counter() - begin  # the terminal event is larger than the buffer
+    _ffi.close_quietly(stream)
+    return n / took
+
+
+def parsed(run, n):
+    begin, seen = time.perf_counter(), 0
+    for event in run.stream():
+        if event.type == "text_delta":
+            seen += 1
+            if seen == n:
+                took = time.perf_counter() - begin
+    return n / took
+
+
+async def parsed_async(run, n):
+    begin, seen = time.perf_counter(), 0
+    async for event in run.stream():
+        if event.type == "text_delta":
+            seen += 1
+            if seen == n:
+                took = time.perf_counter() - begin
+    return n / took
+
+
+def deliver(directory, n):
+    from a3s_code import Agent
+    with Agent.create(os.path.join(directory, "agent.acl")) as agent:
+        run = Finished(agent, directory, unmerged(True))
+        print("raw", median([raw(run, n) for _ in range(5)]))
+        print("sync", median([parsed(run, n) for _ in range(5)]))
+        print("async", median([asyncio.run(parsed_async(run, n)) for _ in range(5)]))
+
+
+def many(directory, n):
+    """100 sessions at once, n events each, in one loop."""
+    from a3s_code import Agent
+
+    async def all_of(runs):
+        await asyncio.gather(*(parsed_async(run, n) for run in runs))
+
+    with Agent.create(os.path.join(directory, "agent.acl")) as agent:
+        runs = [Finished(agent, directory, unmerged(True)) for _ in range(100)]
+        rates = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            asyncio.run(all_of(runs))
+            rates.append(100 * n / (time.perf_counter() - begin))
+        print("many", median(rates))
+
+
+def call(directory, n):
+    from a3s_code import Agent, _ffi
+    with Agent.create(os.path.join(directory, "agent.acl")) as agent:
+        session = agent.session(os.path.join(directory, "workspace"))
+        lib, handle = _ffi.library(), session._handle
+        stream = _ffi.stream_open(handle)
+
+        def per_call(name, times, fn):
+            each = []
+            for _ in range(21):
+                begin = time.perf_counter()
+                for _ in range(times):
+                    fn()
+                each.append((time.perf_counter() - begin) / times)
+            quantiles(name, each)
+
+        per_call("abi_version", n, lib.abi_version)
+        per_call("stream_wake", n, lambda: lib.stream_wake(stream))
+        per_call("session_info", n // 10, lambda: _ffi.call(handle, b"session.info", b"{}"))
+
+
+def wake(directory, n, pacer):
+    """From handing in a piece of tool output on a thread of C to the event in a for, and in an async for."""
+    from a3s_code import Agent, _ffi
+    from a3s_code._stream import EventStream
+    lib = ctypes.CDLL(pacer)
+    lib.pacer_start.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
+    stamps = (ctypes.c_int64 * n)()
+
+    def start(agent, control):
+        session = agent.session(os.path.join(directory, "workspace"), unmerged(False))
+        stream = EventStream(session, _ffi.run_start(session._handle, b'{"prompt": "go on"}'))
+        import json
+        while True:
+            for frame in json.loads(control.read(1000) or "[]"):
+                if frame["type"] == "host_request":
+                    lib.pacer_start(agent._handle, frame["payload"]["request"], n, 1000, stamps)
+                    return stream
+
+    def note(event, late, now):
+        if event.type == "tool_output_delta":
+            late.append((now - stamps[int(event.text[:-1])]) / 1e9)
+
+    async def follow(stream, late):
+        async for event in stream:
+            note(event, late, time.monotonic_ns())
+
+    with Agent.create(os.path.join(directory, "agent.acl")) as agent:
+        control = _ffi.Reader(_ffi.stream_open(agent._handle))
+        _ffi.host_register(agent._handle, b"tool", b'{"name": "pace", "description": "Paces.", "read_only": true}')
+        late = []
+        for event in start(agent, control):
+            note(event, late, time.monotonic_ns())
+        lib.pacer_join()
+        quantiles("sync", late)
+        late = []
+        asyncio.run(follow(start(agent, control), late))
+        lib.pacer_join()
+        quantiles("async", late)
+
+
+if __name__ == "__main__":
+    what, where, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    globals()[what](where, number, *sys.argv[4:])
