@@ -207,8 +207,8 @@ func (s state) named() []string {
 		if r.tool != "glob" || r.failed {
 			continue
 		}
-		list, _, more := strings.Cut(r.text, "\n\n")
-		if !more {
+		list, trailer, _ := strings.Cut(r.text, "\n\n")
+		if !strings.Contains(trailer, "shown") {
 			continue // a message that nothing was found
 		}
 		for l := range strings.Lines(list) {
