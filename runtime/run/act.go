@@ -46,6 +46,20 @@ func (s *state) act(ctx context.Context, calls []chat.Call) error {
 	return s.finish(ctx, b)
 }
 
+// giveUp ends a run that calls tools without end. The calls that do not run any more get
+// outcomes, since a transcript with open calls is refused by providers (case SESS-01).
+func (s *state) giveUp(ctx context.Context, calls []chat.Call) error {
+	rounds := s.Limits.MaxToolRounds
+	b := new(batch)
+	for _, c := range calls {
+		b.open = append(b.open, refused(c, cancelled(c, "not started, since the limit of tool rounds is reached")))
+	}
+	if err := s.finish(ctx, b); err != nil {
+		return err
+	}
+	return fault.Of(fault.CodeLLM, "run", "still calling tools after %d rounds; raise max_tool_rounds or ask for less", rounds).With("max_tool_rounds", rounds).With("guard", "max_tool_rounds")
+}
+
 // batch is what is under way of one turn.
 type batch struct {
 	open  []*job // without a told outcome, in call order

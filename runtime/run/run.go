@@ -133,7 +133,7 @@ func (s *state) loop(ctx context.Context) (Outcome, error) {
 			return Outcome{Text: reply.Message.Text(), Usage: s.usage, Meta: reply.Meta}, s.endTurn(ctx, turn, reply.Usage)
 		}
 		if turn > s.Limits.MaxToolRounds {
-			return Outcome{}, fault.New(fault.Limit, "run", "still calling tools after %d rounds; raise max_tool_rounds or ask for less", s.Limits.MaxToolRounds).With("max_tool_rounds", s.Limits.MaxToolRounds)
+			return Outcome{}, s.giveUp(ctx, calls)
 		}
 		if err := s.act(ctx, calls); err != nil {
 			return Outcome{}, err
