@@ -268,7 +268,7 @@ func compare(events []ev, text string) error {
 		}
 		lines = append(lines, f)
 	}
-	if i, j := follow(events, lines); j < len(lines) || i < len(events) {
+	if i, j, ok := follow(events, lines); !ok {
 		want := "the end"
 		if j < len(lines) {
 			want = lines[j].text
@@ -286,9 +286,9 @@ func compare(events []ev, text string) error {
 	return nil
 }
 
-// follow matches events with lines; it gives the lengths of both if they fit, else how
-// far the lines came, and where.
-func follow(events []ev, lines []*facts) (at, line int) {
+// follow matches events with lines; if they do not fit it says how far the lines came,
+// and where.
+func follow(events []ev, lines []*facts) (at, line int, ok bool) {
 	var try func(i, j int) bool
 	try = func(i, j int) bool {
 		if j > line || j == line && line == 0 {
@@ -307,10 +307,8 @@ func follow(events []ev, lines []*facts) (at, line int) {
 		}
 		return i < len(events) && lines[j].fitsEvent(events[i]) && try(i+1, j+1)
 	}
-	if try(0, 0) {
-		return len(events), len(lines)
-	}
-	return at, min(line, max(0, len(lines)-1))
+	ok = try(0, 0)
+	return at, line, ok
 }
 
 // describe writes an event as a line of want/events.

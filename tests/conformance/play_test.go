@@ -109,7 +109,6 @@ type play struct {
 	active  *sink
 	events  []ev
 	results []any
-	last    string // id of the question asked last
 }
 
 // run plays the scenario and says what was not as it wants.
@@ -269,24 +268,38 @@ func (p *play) confirm(st step) error {
 	if word != "allow" && word != "deny" {
 		return fmt.Errorf("say allow or deny, not %q", word)
 	}
+	isQuestion := func(e ev) bool { return e.Type == "confirmation_required" && e.Payload["tool_name"] == name }
+	var question ev
+	var err error
 	if st.verb == "confirm" {
-		e, err := p.active.next(&p.active.asked, func(e ev) bool { return e.Type == "confirmation_required" && e.Payload["tool_name"] == name })
-		if err != nil {
-			return err
-		}
-		p.last = fmt.Sprint(e.Payload["tool_id"])
-	} else if p.last == "" {
-		e, err := p.active.next(&p.active.asked, func(e ev) bool { return e.Type == "confirmation_required" })
-		if err != nil {
-			return err
-		}
-		p.last = fmt.Sprint(e.Payload["tool_id"])
+		question, err = p.active.next(&p.active.asked, isQuestion)
+	} else {
+		question, err = p.latest(isQuestion)
 	}
-	got, err := p.session.call("confirm_tool_use", map[string]any{"tool_id": p.last, "approved": word == "allow", "reason": reason})
+	if err != nil {
+		return err
+	}
+	got, err := p.session.call("confirm_tool_use", map[string]any{"tool_id": question.Payload["tool_id"], "approved": word == "allow", "reason": reason})
 	if err == nil && got != (st.verb == "confirm") {
 		err = fmt.Errorf("the answer was accepted: %v", got)
 	}
 	return err
+}
+
+// latest gives the last event so far that fits.
+func (p *play) latest(fits func(ev) bool) (ev, error) {
+	seen := slices.Clone(p.events)
+	if s := p.active; s != nil {
+		s.mu.Lock()
+		seen = append(seen, s.events...)
+		s.mu.Unlock()
+	}
+	for _, e := range slices.Backward(seen) {
+		if fits(e) {
+			return e, nil
+		}
+	}
+	return ev{}, fmt.Errorf("there was none")
 }
 
 func (p *play) keep(v any, err error) error {
