@@ -1,16 +1,9 @@
 package openai
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 )
-
-type nopCloser struct{ *strings.Reader }
-
-func (nopCloser) Close() error { return nil }
-
-func mustURL() *url.URL { return &url.URL{Scheme: "http", Host: "localhost"} }
 
 func TestMerge(t *testing.T) {
 	tests := []struct {
