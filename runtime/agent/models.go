@@ -275,8 +275,8 @@ func (a *Agent) openOllama(ctx context.Context, w want) (model.Client, error) {
 		return nil, err
 	}
 	return ollama.Open(ctx, ollama.Config{
-		HTTP: t, Model: w.m.Name, APIKey: w.m.APIKey, BaseURL: w.m.BaseURL, Headers: maps.Clone(w.m.Headers),
-		Stream: w.m.Stream, Reasoning: w.m.Reasoning, Window: w.m.Window, NoTemperature: !w.m.Temperature,
+		HTTP: t, Provider: w.p.Name, Model: w.m.Name, APIKey: w.m.APIKey, BaseURL: w.m.BaseURL, Headers: maps.Clone(w.m.Headers),
+		SessionIDHeader: w.m.SessionIDHeader, Stream: w.m.Stream, Reasoning: w.m.Reasoning, Window: w.m.Window, NoTemperature: !w.m.Temperature,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/event"
+	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/model"
 	"github.com/a3s-lab/liba3s/runtime/record"
 )
@@ -22,6 +23,9 @@ func (s *state) ask(ctx context.Context, turn int, req model.Request) (model.Ans
 		return reply, err
 	}
 	reply.Message = t.name(reply.Message)
+	if len(reply.Message.Content) == 0 && reply.Message.ReasoningContent == "" { // case GLM-02
+		return reply, fault.Of(fault.CodeLLM, "run.ask", "the model gave an empty answer; check that it takes tools (tool_call) and thinking (reasoning) as configured").With("stop", string(reply.Stop))
+	}
 	return reply, nil
 }
 

@@ -208,7 +208,7 @@ func explain(status int, body string) *fault.Error {
 	if json.Unmarshal([]byte(body), &shape) == nil && len(shape.Error) > 0 {
 		message = text(shape.Error)
 	}
-	if status < 400 || !overflow(message) && !badCall(message) {
+	if status < 400 || !overflow(message) && !badCall(message) && !noTools(message) {
 		return nil
 	}
 	return reported(message)
@@ -223,6 +223,8 @@ func reported(message string) *fault.Error {
 		return fault.Of(fault.CodeContext, op, "the request does not fit the context size asked for; raise limit.context of this model or shorten the conversation: %s", message)
 	case badCall(message):
 		return fault.Of(fault.CodeLLM, op, "the model wrote a tool call that the server cannot read: %s", message).With("reason", "malformed_tool_call")
+	case noTools(message):
+		return fault.Of(fault.CodeLLM, op, "this model cannot call tools; set tool_call = false in its models block, or choose another: %s", message).With("reason", "no_tools")
 	}
 	return fault.Of(fault.CodeLLM, op, "the server reported an error: %s", message)
 }
@@ -241,3 +243,6 @@ func badCall(message string) bool {
 
 // since gives the milliseconds since t.
 func since(t time.Time) int64 { return time.Since(t).Milliseconds() }
+
+// noTools recognises the answer of a server whose template of the model has no tools.
+func noTools(message string) bool { return strings.Contains(message, "does not support tools") }
