@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ class NativeLibrary(BuildHookInterface[Any]):
             raise FileNotFoundError(f"{library} is not there: run ./build.sh build, or set A3S_LIB")
         build_data["force_include"][str(library)] = f"a3s_code/{SONAME}"
         build_data["pure_python"] = False
-        # The library needs nothing newer than the C library of the machine it was built on.
-        libc, _, glibc = "_".join(platform.libc_ver()).partition("_")
-        if libc != "glibc":
-            raise RuntimeError("the library needs glibc: build the wheel on a glibc system")
-        build_data["tag"] = f"py3-none-manylinux_{glibc.replace('.', '_')}_{platform.machine()}"
+        # The newest symbol version that the library asks for is the oldest C library it runs on.
+        newest = max((int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)\0", library.read_bytes())), default=None)
+        if newest is None:
+            raise RuntimeError(f"{library} does not say which glibc it needs: is it the library?")
+        build_data["tag"] = f"py3-none-manylinux_2_{newest}_{platform.machine()}"

@@ -11,10 +11,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _ffi, _wait
+from ._desk import Desk
 from ._errors import CodeError, bad_type
 from ._options import MemorySessionStore, SessionOptions
 from ._session import ClosedFlag, Session
-from ._tools import Desk, HostTool, ToolOwner
+from ._tools import HostTool, ToolOwner
 from ._wire import dumps, loads
 
 if TYPE_CHECKING:

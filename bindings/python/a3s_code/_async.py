@@ -16,6 +16,11 @@ from ._events import decode_batch
 
 T = TypeVar("T")
 
+# How long a cancelled task waits, in seconds, until its operation has stopped.
+_SETTLE = 2.0
+# A result is there before it is told; the milliseconds are for a library that thinks otherwise.
+_SLACK_MS = 10
+
 
 def in_executor(fn: Callable[[], T]) -> asyncio.Future[T]:
     """Runs what the library offers as one blocking call in a thread of the loop's default executor."""
@@ -55,7 +60,7 @@ class Results:
 
     def __init__(self, agent: int) -> None:
         self._agent = agent
-        self._waiting: dict[int, tuple[int, asyncio.Future[None]]] = {}
+        self._waiting: dict[int, tuple[int, asyncio.Future[bytes]]] = {}
         self._stream = 0
         self._fd = -1
         self._reader: _ffi.Reader | None = None
@@ -66,23 +71,20 @@ class Results:
         self._listen(loop)
         try:
             number = _ffi.call_start(handle, method, params)
-            done: asyncio.Future[None] = loop.create_future()
-            self._waiting[number] = (handle, done)
         except BaseException:
             self._rest(loop)
             raise
+        done: asyncio.Future[bytes] = loop.create_future()
+        self._waiting[number] = (handle, done)
         try:
-            await done
+            return await asyncio.shield(done)
         except asyncio.CancelledError:
-            # The frame still comes; _told takes the result then, so that it is not kept for ever.
-            if number in self._waiting:
+            done.add_done_callback(lambda d: d.exception())  # nobody else will look at it
+            if not done.done():
+                # What was asked to stop has stopped when the task ends, or is given up.
                 _ffi.call_cancel(handle, number)
+                await asyncio.wait({done}, timeout=_SETTLE)
             raise
-        data = _ffi.call_wait(handle, number, 0)
-        while data is None:
-            await asyncio.sleep(0.001)
-            data = _ffi.call_wait(handle, number, 0)
-        return data
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._reader is None:
@@ -90,11 +92,14 @@ class Results:
             self._fd = _ffi.stream_fd(self._stream)
             self._reader = _ffi.Reader(self._stream, cap=16 << 10)
             loop.add_reader(self._fd, self._told, loop)
+            # A loop may be closed with operations under way.
+            self._finalizer = weakref.finalize(loop, _ffi.close_quietly, self._stream)
+            self._finalizer.atexit = False
 
     def _rest(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._reader is not None and not self._waiting:
             loop.remove_reader(self._fd)
-            _ffi.close_quietly(self._stream)
+            self._finalizer()
             self._reader = None
 
     def _told(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -116,16 +121,15 @@ class Results:
         self._rest(loop)
 
     def _settle(self, number: int) -> None:
-        handle, done = self._waiting.pop(number, (0, None))
-        if done is None:
+        if number not in self._waiting:  # another loop's, or a thread's
             return
-        if not done.done():
-            done.set_result(None)
-            return
+        handle, done = self._waiting.pop(number)
         try:
-            _ffi.call_wait(handle, number, 0)
-        except CodeError:
-            pass
+            data = _ffi.call_wait(handle, number, _SLACK_MS)
+        except CodeError as err:
+            done.set_exception(err)
+        else:
+            done.set_result(data if data is not None else b"")
 
 
 _results: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, Results]] = weakref.WeakKeyDictionary()

@@ -77,6 +77,10 @@ def finish(program: Callable[..., "subprocess.Popen[str]"]) -> Callable[..., str
     return run
 
 
+# A model that hangs in its first turn and answers in its second.
+SLOW = "say starting\nwait 60000\nsay never\nend\nsay after\nend"
+
+
 class Place:
     """A workspace, a script for the model, and an agent that reads it."""
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import a3s_code
 from a3s_code import (
     Agent, ArtifactStoreLimits, CodeError, ConfirmationPolicy, FileSessionStore, HostEnvConfig, LocalWorkspaceBackend,
     MemorySessionStore, PermissionPolicy, SessionOptions,
 )
 from a3s_code._agent import _merge
+from a3s_code._generated import OPERATIONS, SESSION_OPTIONS
 
 
 def test_unset_options_are_left_out() -> None:
@@ -92,3 +96,18 @@ def test_overrides_next_to_options() -> None:
 def test_every_override_is_an_option() -> None:
     names = [p.name for p in inspect.signature(Agent.session).parameters.values() if p.kind is p.KEYWORD_ONLY]
     assert len(names) == 16 and set(names) <= set(SessionOptions.__slots__)
+
+
+def test_the_options_are_those_of_the_library() -> None:
+    elsewhere = {"inline_skills", "worker_agents", "search_config"}  # not built, and not offered here
+    assert {o.name for o in SESSION_OPTIONS} - set(SessionOptions.__slots__) == elsewhere
+    assert set(SessionOptions.__slots__) <= {o.name for o in SESSION_OPTIONS}
+    assert set(SessionOptions.__annotations__) == set(SessionOptions.__slots__)
+
+
+def test_the_operations_are_those_of_the_library() -> None:
+    sources = "".join((Path(a3s_code.__file__).parent / f"_{name}.py").read_text() for name in ("agent", "session", "direct"))
+    called = set(re.findall(r'b"((?:agent|session)\.\w+)"', sources))
+    unused = {"agent.event_types"}  # a constant of this package
+    assert {name for name, o in OPERATIONS.items() if o.on != "run"} - called == unused
+    assert called <= set(OPERATIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from dataclasses import dataclass
@@ -308,6 +309,23 @@ def test_registering_needs_a_function_and_an_open_session(place: Place) -> None:
     session.close()
     with pytest.raises(SessionClosed):
         session.register_tool(lambda: None, name="nothing")
+
+
+def test_a_tool_keeps_nothing_alive(place: Place) -> None:
+    agent = place.agent("say x\nend")
+    place.open.clear()
+    session = agent.session(str(place.workspace))
+
+    @session.register_tool
+    def mine() -> str:
+        """Names the session."""
+        return session.session_id
+
+    desk = next(t for t in threading.enumerate() if t.name == "a3s-desk")
+    del agent, session, mine
+    gc.collect()
+    desk.join(5)
+    assert not desk.is_alive()
 
 
 def test_one_dispatcher_an_agent(place: Place) -> None:

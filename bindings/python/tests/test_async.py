@@ -1,0 +1,113 @@
+"""asyncio on the real library: no helper threads, cancellation, many tasks at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from a3s_code import Agent, CodeError, EventType, MemorySessionStore, SessionOptions
+from conftest import SLOW, Place
+
+
+def test_async_twins(place: Place) -> None:
+    place.agent("say one\nend\nsay two\nend\nsay three\nend").close()
+
+    async def main() -> None:
+        async with await Agent.create_async(str(place.acl)) as agent:
+            options = SessionOptions()
+            options.session_store = MemorySessionStore()
+            async with await agent.session_async(str(place.workspace), options) as session:
+                assert [e.type async for e in session.stream("x")][-1] == EventType.AGENT_END
+                assert (await session.send_async("x")).text == "two"
+                run = (await session.runs_async())[0]
+                assert await session.run_snapshot_async(run["id"]) == run
+                assert await session.run_events_async(run["id"]) == session.run_events(run["id"])
+                assert await session.run_event_page_async(run["id"]) == session.run_event_page(run["id"])
+                assert (await session.tool_async("ls")).ok
+                assert not await session.cancel_async()
+                await session.save_async()
+                session_id = session.session_id
+            assert session.is_closed
+            async with await agent.resume_session_async(session_id, options) as again:
+                assert len(again.history()) == 4
+        assert agent.is_closed
+
+    asyncio.run(main())
+
+
+def test_async_calls_side_by_side(place: Place) -> None:
+    agent = place.agent("say x\nend")
+    session = agent.session(str(place.workspace))
+
+    async def main() -> None:
+        began = time.monotonic()
+        results = await asyncio.gather(*(session.tool_async("bash", {"command": "sleep 0.3; echo done"}) for _ in range(5)))
+        assert [r.output.strip() for r in results] == ["done"] * 5 and time.monotonic() - began < 1.2
+        threads = {t.name for t in threading.enumerate()}
+        assert not {t for t in threads if t.startswith("a3s")}
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_task_cancels_what_it_awaits(place: Place) -> None:
+    session = place.session(SLOW)
+
+    async def main() -> None:
+        for awaitable in (session.send_async("x"), session.tool_async("bash", {"command": "sleep 60"})):
+            task = asyncio.ensure_future(awaitable)
+            await asyncio.sleep(0.2)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        until = time.monotonic() + 5
+        while (session.current_run() or session.active_tools()) and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        assert session.runs()[0]["status"] == "cancelled"
+        assert (await session.send_async("x")).text == "after"
+
+    asyncio.run(main())
+
+
+def test_a_loop_that_ends_in_the_middle_leaves_nothing(place: Place) -> None:
+    session = place.session(SLOW)
+
+    async def main() -> None:
+        asyncio.ensure_future(session.tool_async("bash", {"command": "sleep 60"}))
+        await asyncio.sleep(0.1)
+
+    began = time.monotonic()
+    asyncio.run(main())
+    assert session.active_tools() == [] and time.monotonic() - began < 2
+
+
+def test_errors_reach_the_awaiting_task(place: Place) -> None:
+    session = place.session("fail denied no luck")
+
+    async def main() -> None:
+        with pytest.raises(CodeError, match="no luck"):
+            await session.send_async("x")
+        with pytest.raises(CodeError) as err:
+            await session.run_event_page_async("x", limit=0)
+        assert err.value.code == "INVALID_REQUEST"
+
+    asyncio.run(main())
+
+
+def test_sessions_of_several_agents_at_once(tmp_path: Path, library: None) -> None:
+    (tmp_path / "turns.txt").write_text("say hello there\nend\n")
+    acl = tmp_path / "agent.acl"
+    acl.write_text('default_model = "script/main"\nproviders "script" { models "main" { script = "turns.txt" } }\n')
+
+    async def one(agent: Agent) -> str:
+        async with await agent.session_async(str(tmp_path)) as session:
+            return "".join([e.text async for e in session.stream("x") if e.type == EventType.TEXT_DELTA and e.text])
+
+    async def main() -> list[str]:
+        async with await Agent.create_async(str(acl)) as a, await Agent.create_async(str(acl)) as b:
+            return await asyncio.gather(*(one(agent) for agent in (a, b) * 10))
+
+    assert asyncio.run(main()) == ["hello there"] * 20
