@@ -237,6 +237,8 @@ def _agent_request(config_source: str | os.PathLike[str], env: Mapping[str, str]
 
 
 def _is_text(value: str) -> bool:
+    if not isinstance(value, str):
+        raise bad_type(f"env must map str to str, found {value!r}", op="agent.open")
     # os.environ carries bytes that are not UTF-8 as lone surrogates.
     return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
 

@@ -105,5 +105,7 @@ def test_requests_that_json_cannot_say(fake: str, prompt: Any, native: type) -> 
 def test_what_opens_an_agent(source: Any, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert _agent_request(source, {"A": "b", "BAD": "\udcff"}) == {key: str(source), "env": {"A": "b"}, "cwd": str(tmp_path)}
+    with pytest.raises(TypeError, match="env must map str to str, found 3"):
+        Agent.create("x", env={"A": 3})  # type: ignore[dict-item]
     monkeypatch.setenv("SEEN", "now")
     assert _agent_request(source, None)["env"]["SEEN"] == "now"
