@@ -43,7 +43,10 @@ func (s *state) act(ctx context.Context, calls []chat.Call) error {
 		}
 		return err
 	}
-	return s.finish(ctx, b)
+	if err := s.finish(ctx, b); err != nil {
+		return err
+	}
+	return ctx.Err() // a run that was stopped while tools ran begins no further turn
 }
 
 // giveUp ends a run that calls tools without end. The calls that do not run any more get
