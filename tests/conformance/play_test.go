@@ -181,8 +181,10 @@ func (p *play) newAgent() error {
 func (p *play) step(st step) error {
 	switch st.verb {
 	case "stream", "start":
-		if err := p.join(); err != nil && st.fails == "" {
-			return err
+		if st.fails == "" { // what must fail may be refused because a run is active
+			if err := p.join(); err != nil {
+				return err
+			}
 		}
 		history := p.history
 		p.history = nil
@@ -196,7 +198,7 @@ func (p *play) step(st step) error {
 		}
 		return nil
 	case "send":
-		return p.send(st.rest)
+		return p.send(st)
 	case "history":
 		p.history = json.RawMessage(st.rest)
 		return nil
@@ -310,9 +312,11 @@ func (p *play) keep(v any, err error) error {
 }
 
 // send is a run whose events are read from the records.
-func (p *play) send(prompt string) error {
-	if err := p.join(); err != nil {
-		return err
+func (p *play) send(st step) error {
+	if st.fails == "" {
+		if err := p.join(); err != nil {
+			return err
+		}
 	}
 	before, err := p.view("runs")
 	if err != nil {
@@ -320,7 +324,7 @@ func (p *play) send(prompt string) error {
 	}
 	history := p.history
 	p.history = nil
-	result, failed := p.session.send(prompt, history)
+	result, failed := p.session.send(st.rest, history)
 	after, err := p.view("runs")
 	if err != nil {
 		return err
