@@ -162,6 +162,12 @@ func (a *Agent) open(ctx context.Context, spec agent.SessionSpec) (*Session, err
 // ListSessions gives the ids of the open sessions, sorted.
 func (a *Agent) ListSessions() []string { return a.a.ListSessions() }
 
+// ListStoredSessions gives the ids of the sessions kept in a store, open or not, sorted.
+// store nil is that of the configuration.
+func (a *Agent) ListStoredSessions(ctx context.Context, store *SessionStore) ([]string, error) {
+	return a.a.ListStored(ctx, store, "")
+}
+
 // CloseSession closes an open session by id; false if there is none.
 func (a *Agent) CloseSession(ctx context.Context, id string) (bool, error) {
 	return a.a.CloseSession(ctx, id)

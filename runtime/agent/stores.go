@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -64,22 +65,40 @@ func (b *builder) storageType() string {
 	return ""
 }
 
+// ListStored gives the ids of the sessions kept in a store, open or not, sorted. where
+// nil is the store of the configuration.
+func (a *Agent) ListStored(ctx context.Context, where *SessionStore, cwd string) ([]string, error) {
+	b := &builder{a: a, o: &Options{SessionStore: where}, cwd: cmp.Or(cwd, a.setup.Cwd)}
+	if err := b.o.checkParts(); err != nil {
+		return nil, err
+	}
+	st, err := b.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if st == nil {
+		return nil, fault.Option("session_store", fault.BadValue, "is missing, and the configuration names no sessions_dir")
+	}
+	return st.List(ctx)
+}
+
+// store gives the store of the options or of the configuration; nil if there is none.
+func (b *builder) store(ctx context.Context) (store.Store, error) {
+	if dir := b.storeDir(); dir != "" {
+		return file.Open(ctx, file.Config{Dir: dir, Hook: b.a.setup.StoreHook})
+	}
+	if s := b.o.SessionStore; s != nil {
+		return memoryStore(ctx, s.InstanceID)
+	}
+	return nil, nil
+}
+
 // openStore takes the session's place in its store. For a resume it gives the kept
 // session's data, or SESSION_ERROR if there is none.
 func (b *builder) openStore(ctx context.Context) (*record.SessionData, error) {
-	var st store.Store
-	if dir := b.storeDir(); dir != "" {
-		f, err := file.Open(ctx, file.Config{Dir: dir, Hook: b.a.setup.StoreHook})
-		if err != nil {
-			return nil, err
-		}
-		st = f
-	} else if s := b.o.SessionStore; s != nil {
-		m, err := memoryStore(ctx, s.InstanceID)
-		if err != nil {
-			return nil, err
-		}
-		st = m
+	st, err := b.store(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if st == nil {
 		if b.spec.Resume != "" {

@@ -17,6 +17,11 @@ type (
 	SessionIDs struct {
 		SessionIDs []string `json:"session_ids"`
 	}
+	// StoreOf names a store to look into; absent is that of the configuration.
+	StoreOf struct {
+		SessionStore *agent.SessionStore `json:"session_store,omitempty"`
+		Cwd          string              `json:"cwd,omitempty"`
+	}
 	// SessionID names a session.
 	SessionID struct {
 		SessionID string `json:"session_id"`
@@ -138,6 +143,13 @@ const defaultPage = 256
 var agentOps = []Op{
 	define("agent.list_sessions", "Give the ids of the open sessions, sorted.", false, func(_ context.Context, a *agent.Agent, _ None) (SessionIDs, error) {
 		return SessionIDs{a.ListSessions()}, nil
+	}),
+	define("agent.list_stored_sessions", "Give the ids of the sessions kept in a store, open or not, sorted. A session that was never saved is among them.", true, func(ctx context.Context, a *agent.Agent, p StoreOf) (SessionIDs, error) {
+		ids, err := a.ListStored(ctx, p.SessionStore, p.Cwd)
+		if ids == nil {
+			ids = []string{}
+		}
+		return SessionIDs{ids}, err
 	}),
 	define("agent.close_session", "Close an open session by id; false if there is none.", true, func(ctx context.Context, a *agent.Agent, p SessionID) (Closed, error) {
 		ok, err := a.CloseSession(ctx, p.SessionID)
