@@ -94,12 +94,7 @@ type Agent struct{ a *agent.Agent }
 // itself. The error is a *Error with code CONFIG_ERROR if it makes no sense. Nothing is
 // contacted.
 func Create(ctx context.Context, source string, opts ...Option) (*Agent, error) {
-	s := agent.Setup{}
-	if strings.HasSuffix(source, ".acl") && !strings.ContainsAny(source, "\n{=") {
-		s.ACLPath = source
-	} else {
-		s.ACL = source
-	}
+	s := agent.Setup{Source: source}
 	for _, o := range opts {
 		o(&s)
 	}

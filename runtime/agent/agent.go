@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/a3s-lab/liba3s/internal/httpx"
@@ -25,8 +26,10 @@ const maxControl = 8 << 20
 
 // Setup is what an agent is made of.
 type Setup struct {
-	// ACL is a configuration as text, or the path of an .acl file when it ends so.
-	// Exactly one of ACL and ACLPath is given.
+	// Exactly one of the three is given: Source is the path of an .acl file or a
+	// configuration as text (one line that ends in .acl is a path), ACL is always text,
+	// ACLPath always a path.
+	Source  string
 	ACL     string
 	ACLPath string
 	// Env answers env("NAME") and gives children PATH, HOME and LANG. It is never
@@ -68,8 +71,16 @@ func Open(_ context.Context, s Setup) (*Agent, error) {
 	if s.Cwd == "" || s.Cwd[0] != '/' {
 		return nil, fault.Of(fault.CodeInvalidRequest, "agent.open", "cwd must be an absolute path, got %q", s.Cwd).With("field", "cwd").With("reason", fault.BadValue)
 	}
-	if (s.ACL == "") == (s.ACLPath == "") {
-		return nil, fault.Of(fault.CodeConfig, "agent.open", "give either acl (text) or acl_path (a file)").With("field", "acl")
+	if s.Source != "" && s.ACL == "" && s.ACLPath == "" {
+		if line := strings.TrimSpace(s.Source); strings.HasSuffix(line, ".acl") && !strings.ContainsAny(line, "\r\n") {
+			s.ACLPath = line
+		} else {
+			s.ACL = s.Source
+		}
+		s.Source = ""
+	}
+	if s.Source != "" || (s.ACL == "") == (s.ACLPath == "") {
+		return nil, fault.Of(fault.CodeConfig, "agent.open", "give one configuration: source (a path or text), acl (text) or acl_path (a file)").With("field", "source")
 	}
 	level := 2
 	if s.LogLevel != "" {

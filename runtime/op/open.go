@@ -14,6 +14,9 @@ import (
 
 // AgentOpen is the request of agent_open.
 type AgentOpen struct {
+	// Source is the path of an .acl file or a configuration as text: one line that ends in
+	// .acl is a path. Exactly one of source, acl and acl_path is given.
+	Source string `json:"source,omitempty"`
 	// ACL is a configuration as text.
 	ACL string `json:"acl,omitempty"`
 	// ACLPath is the path of an .acl file.
@@ -77,7 +80,7 @@ func OpenAgent(ctx context.Context, request []byte) (*agent.Agent, error) {
 	if err := setLimits(r.Limits); err != nil {
 		return nil, err
 	}
-	return agent.Open(ctx, agent.Setup{ACL: r.ACL, ACLPath: r.ACLPath, Env: r.Env, Cwd: r.Cwd, LogLevel: r.LogLevel})
+	return agent.Open(ctx, agent.Setup{Source: r.Source, ACL: r.ACL, ACLPath: r.ACLPath, Env: r.Env, Cwd: r.Cwd, LogLevel: r.LogLevel})
 }
 
 // OpenSession opens or resumes a session by a SessionOpen request.

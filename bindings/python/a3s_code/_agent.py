@@ -228,9 +228,8 @@ class Agent(ToolOwner):
 def _agent_request(config_source: str | os.PathLike[str], env: Mapping[str, str] | None) -> dict[str, Any]:
     seen = os.environ if env is None else env
     source = os.fspath(config_source)
-    is_path = not isinstance(config_source, str) or (source.endswith(".acl") and "\n" not in source)
     return {
-        "acl_path" if is_path else "acl": source,
+        "source" if isinstance(config_source, str) else "acl_path": source,
         "env": {k: v for k, v in seen.items() if _is_text(k) and _is_text(v)},
         "cwd": os.getcwd(),
     }
