@@ -5,5 +5,5 @@ package main
 const (
 	version    = "0.1.0"
 	abi        = "1.0"
-	schemaHash = "5ef241d53f3bd290939c2452ad9f79fcba9a419219825c5bf105afb60ee29bd6"
+	schemaHash = "0c521505b6da7988546ab44489d2889acc6a852a9ec63c7f265f755fd6215778"
 )

@@ -17,7 +17,7 @@ VERSION: Final = "0.1.0"
 ABI_MAJOR: Final = 1
 ABI_MINOR: Final = 0
 ABI_VERSION: Final = 65536
-SCHEMA_SHA256: Final = "5ef241d53f3bd290939c2452ad9f79fcba9a419219825c5bf105afb60ee29bd6"
+SCHEMA_SHA256: Final = "0c521505b6da7988546ab44489d2889acc6a852a9ec63c7f265f755fd6215778"
 
 
 class Status(IntEnum):
@@ -325,6 +325,9 @@ class AgentInfo(TypedDict):
 
 class AgentOpen(TypedDict):
     """AgentOpen is the request of agent_open."""
+
+    source: NotRequired[str]
+    """Source is the path of an .acl file or a configuration as text: one line that ends in .acl is a path. Exactly one of source, acl and acl_path is given."""
 
     acl: NotRequired[str]
     """ACL is a configuration as text."""
@@ -1740,6 +1743,14 @@ class SessionToolResult(TypedDict):
     error_kind: NotRequired[ChatErrorKind]
 
 
+class StoreOf(TypedDict):
+    """StoreOf names a store to look into; absent is that of the configuration."""
+
+    session_store: NotRequired[AgentSessionStore]
+
+    cwd: NotRequired[str]
+
+
 class StreamOpen(TypedDict):
     """StreamOpen is the request of stream_open."""
 
@@ -1791,6 +1802,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "agent.event_types": Operation("agent.event_types", "agent", "None", "EventTypes", False, "Give the event catalogue and the version of its envelope."),
     "agent.info": Operation("agent.info", "agent", "None", "AgentInfo", False, "Say whether the agent is closed, and the warnings of its configuration."),
     "agent.list_sessions": Operation("agent.list_sessions", "agent", "None", "SessionIDs", False, "Give the ids of the open sessions, sorted."),
+    "agent.list_stored_sessions": Operation("agent.list_stored_sessions", "agent", "StoreOf", "SessionIDs", True, "Give the ids of the sessions kept in a store, open or not, sorted. A session that was never saved is among them."),
     "run.info": Operation("run.info", "run", "None", "MaybeRun", False, "Give the run."),
     "session.active_tools": Operation("session.active_tools", "session", "None", "ActiveTools", False, "Give the tool calls that run now, oldest first."),
     "session.cancel": Operation("session.cancel", "session", "Reason", "Cancelled", False, "Ask the active run to stop and return at once; false if there is none or it was asked before."),
