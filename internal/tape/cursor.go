@@ -8,11 +8,6 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
 
-// Backfill reads items of a tape that were trimmed from memory, from number from on, in
-// rising order. next gives one item after the other with its number, nil at the end;
-// stop must be called once.
-type Backfill func(ctx context.Context, from int64) (next func() (int64, []byte, error), stop func())
-
 // Gap makes the frame that stands for lost items [from, to) of the tape label.
 type Gap func(label string, from, to int64) []byte
 
@@ -35,18 +30,6 @@ type Cursor struct {
 
 	fdmu sync.Mutex
 	fd   int // guarded by fdmu; -1 if none
-}
-
-// part is a tape from a position on, or one loose frame.
-type part struct {
-	frame []byte
-	tape  *Tape
-	pos   atomic.Int64
-	fill  Backfill
-	next  func() (int64, []byte, error)
-	stop  func()
-	held  []byte // an item that did not fit
-	heldN int64  // its number
 }
 
 // NewCursor makes a cursor without parts.
@@ -245,60 +228,6 @@ func (c *Cursor) take(p *part, buf []byte, w, limit int) (end, got, needed int, 
 	p.pos.Store(now)
 	_, _, ended = p.tape.state(now)
 	return w, int(now - pos), needed, ended
-}
-
-// old gives items that are no longer in memory, from the backfill, or a gap.
-func (c *Cursor) old(p *part, buf []byte, w, limit int, first int64) (end, got, needed int, done bool) {
-	if p.fill != nil && p.next == nil {
-		p.next, p.stop = p.fill(context.Background(), p.pos.Load())
-	}
-	for got < limit && p.pos.Load() < first {
-		pos := p.pos.Load()
-		n, item := p.pull(first)
-		to := n + 1
-		if n > pos { // lost: the gap comes first, the item after it
-			p.heldN, p.held = n, item
-			item, to = c.gap(p.tape.Label, pos, n), n
-		}
-		if end, needed = put(buf, w, item); end == w {
-			if to > n {
-				p.heldN, p.held = n, item
-			}
-			return w, got, needed, false
-		}
-		w = end
-		p.pos.Store(to)
-		got++
-	}
-	return w, got, 0, false
-}
-
-// pull gives the next old item, or number first and no item at the end of what is kept.
-func (p *part) pull(first int64) (int64, []byte) {
-	if p.held != nil {
-		n, item := p.heldN, p.held
-		p.held = nil
-		return n, item
-	}
-	for p.next != nil {
-		n, item, err := p.next()
-		if item == nil || err != nil { // an unreadable journal is told as a gap
-			p.fill = nil
-			p.release()
-			break
-		}
-		if n >= p.pos.Load() {
-			return n, item
-		}
-	}
-	return first, nil
-}
-
-func (p *part) release() {
-	if p.stop != nil {
-		p.stop()
-	}
-	p.next, p.stop = nil, nil
 }
 
 // put copies one item; the returned end is w if it does not fit, and needed is set if

@@ -16,6 +16,7 @@ import (
 const (
 	firstChunk = 2 << 10  // an idle session stays small
 	lastChunk  = 64 << 10 // chunks double up to this size
+	usualItem  = 224      // an event with a short text
 )
 
 // Tape is an append-only row of encoded items with consecutive numbers. Old items are
@@ -35,9 +36,9 @@ type Tape struct {
 }
 
 type chunk struct {
-	first int64  // number of its first item
-	buf   []byte // items with commas between
-	ends  []int  // ends[i] is the end of item i in buf
+	first int64   // number of its first item
+	buf   []byte  // items with commas between
+	ends  []int32 // ends[i] is the end of item i in buf
 }
 
 // New makes a tape whose first item will have number first.
@@ -61,7 +62,7 @@ func (t *Tape) add(item []byte) {
 		c.buf = append(c.buf, ',')
 	}
 	c.buf = append(c.buf, item...)
-	c.ends = append(c.ends, len(c.buf))
+	c.ends = append(c.ends, int32(len(c.buf)))
 	t.bytes += int64(len(item))
 	t.next++
 }
@@ -76,7 +77,11 @@ func (t *Tape) tail(n int) *chunk {
 		}
 		size = min(2*cap(c.buf), lastChunk)
 	}
-	c := &chunk{first: t.next, buf: make([]byte, 0, max(size, n))}
+	items := size / usualItem
+	if n >= size {
+		size, items = n, 1
+	}
+	c := &chunk{first: t.next, buf: make([]byte, 0, size), ends: make([]int32, 0, items)}
 	t.chunks = append(t.chunks, c)
 	return c
 }
@@ -112,7 +117,7 @@ func (t *Tape) Trim(to int64) {
 	for t.first < to {
 		c := t.chunks[0]
 		i := int(t.first - c.first)
-		t.bytes -= int64(c.ends[i] - c.start(i))
+		t.bytes -= int64(c.end(i) - c.start(i))
 		t.first++
 		if i == len(c.ends)-1 {
 			t.chunks[0] = nil
@@ -126,8 +131,11 @@ func (c *chunk) start(i int) int {
 	if i == 0 {
 		return 0
 	}
-	return c.ends[i-1] + 1 // behind the comma
+	return c.end(i-1) + 1 // behind the comma
 }
+
+// end is where item i of c ends.
+func (c *chunk) end(i int) int { return int(c.ends[i]) }
 
 // Skip sets the number of the next item to n if it is above. What is kept so far is
 // dropped then, since the items of a tape have consecutive numbers.
@@ -149,7 +157,7 @@ func (t *Tape) Items(from int64, limit int) [][]byte {
 	for n := max(from, t.first); n < t.next && len(out) < limit; n++ {
 		c := t.chunk(n)
 		i := int(n - c.first)
-		out = append(out, append([]byte(nil), c.buf[c.start(i):c.ends[i]]...))
+		out = append(out, append([]byte(nil), c.buf[c.start(i):c.end(i)]...))
 	}
 	return out
 }
@@ -218,12 +226,13 @@ func (t *Tape) detach(c *Cursor) {
 
 // fill copies items from number pos on into buf[w:], each with a comma before it when
 // w > 1, leaving one byte for the closing bracket. It returns the new end of buf, the
-// new position, and the size of the next item if not even one fitted.
+// new position, and the size of the next item if not even one fitted. Nothing is copied
+// if the item at pos was trimmed meanwhile.
 func (t *Tape) fill(buf []byte, w int, pos int64, limit int) (int, int64, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	start := pos
-	for limit > 0 && pos < t.next {
+	for limit > 0 && pos >= t.first && pos < t.next {
 		c := t.chunk(pos)
 		i := int(pos - c.first)
 		from, room := c.start(i), len(buf)-w-1
@@ -231,12 +240,12 @@ func (t *Tape) fill(buf []byte, w int, pos int64, limit int) (int, int64, int) {
 			room--
 		}
 		n := 0
-		for n < limit && i+n < len(c.ends) && c.ends[i+n]-from <= room {
+		for n < limit && i+n < len(c.ends) && c.end(i+n)-from <= room {
 			n++
 		}
 		if n == 0 {
 			if w == 1 {
-				return w, pos, c.ends[i] - from + 2
+				return w, pos, c.end(i) - from + 2
 			}
 			break
 		}
@@ -244,7 +253,7 @@ func (t *Tape) fill(buf []byte, w int, pos int64, limit int) (int, int64, int) {
 			buf[w] = ','
 			w++
 		}
-		w += copy(buf[w:], c.buf[from:c.ends[i+n-1]])
+		w += copy(buf[w:], c.buf[from:c.end(i+n-1)])
 		pos += int64(n)
 		limit -= n
 	}

@@ -270,3 +270,123 @@ func BenchmarkDrain(b *testing.B) {
 		c.Close()
 	}
 }
+
+// A backfill ends where its source ended when it was opened; a reader that lags on sees
+// what came later all the same.
+func TestBackfillThatEndedEarlyIsOpenedAgain(t *testing.T) {
+	tp := New("r", 0)
+	add := func(upTo int64) {
+		for _, next, _ := tp.Bounds(); next < upTo; next++ {
+			tp.Append(item(next))
+		}
+	}
+	fill := func(_ context.Context, from int64) (func() (int64, []byte, error), func()) {
+		n, end := from, int64(0)
+		_, end, _ = tp.Bounds()
+		return func() (int64, []byte, error) {
+			if n == end {
+				return 0, nil, nil
+			}
+			n++
+			return n - 1, item(n - 1), nil
+		}, func() {}
+	}
+	c := NewCursor(gap)
+	defer c.Close()
+	c.AddTape(tp, 0, fill)
+	add(20)
+	tp.Trim(15)
+	buf := make([]byte, 30) // three items
+	var got []map[string]any
+	read := func() {
+		n, _, err := c.TryNext(2, buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var batch []map[string]any
+		if err := json.Unmarshal(buf[:n], &batch); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, batch...)
+	}
+	read()
+	add(60)
+	tp.Trim(50)
+	for len(got) < 60 {
+		read()
+	}
+	for i, m := range got {
+		if m["n"] != float64(i) {
+			t.Fatalf("item %d is %v", i, m)
+		}
+	}
+}
+
+// After a save the journal begins behind what memory still holds: that is no gap.
+func TestBackfillBeyondMemoryHidesNothing(t *testing.T) {
+	tp := New("r", 0)
+	for n := range int64(20) {
+		tp.Append(item(n))
+	}
+	tp.Trim(10)
+	fill := func(context.Context, int64) (func() (int64, []byte, error), func()) {
+		n := int64(15)
+		return func() (int64, []byte, error) { n++; return n - 1, item(n - 1), nil }, func() {}
+	}
+	c := NewCursor(gap)
+	defer c.Close()
+	c.AddTape(tp, 5, fill)
+	got := drain(t, c, 16, 256)
+	if len(got) != 11 || got[0]["from"] != 5.0 || got[0]["to"] != 10.0 || got[1]["n"] != 10.0 || got[10]["n"] != 19.0 {
+		t.Fatalf("%d items: %v", len(got), got)
+	}
+}
+
+// Readers and a writer that trims run against each other: whatever is not told is told
+// as a gap, in order, and nothing breaks.
+func TestReadersWhileTrimming(t *testing.T) {
+	tp := New("r", 0)
+	var wg sync.WaitGroup
+	for range 4 {
+		c := NewCursor(gap)
+		c.AddTape(tp, 0, nil)
+		c.Last()
+		wg.Go(func() {
+			defer c.Close()
+			want, buf := 0.0, make([]byte, 256)
+			for {
+				n, _, err := c.Next(t.Context(), 8, buf)
+				if fault.KindOf(err) == fault.End {
+					if want != 20000 {
+						t.Errorf("ended at %v", want)
+					}
+					return
+				}
+				var batch []map[string]any
+				if err := json.Unmarshal(buf[:n], &batch); err != nil {
+					t.Errorf("batch %q: %v", buf[:n], err)
+					return
+				}
+				for _, m := range batch {
+					at, isGap := m["from"].(float64)
+					if !isGap {
+						at = m["n"].(float64)
+					}
+					if at != want {
+						t.Errorf("at %v, want %v: %v", at, want, m)
+						return
+					}
+					if want++; isGap {
+						want = m["to"].(float64)
+					}
+				}
+			}
+		})
+	}
+	for n := range int64(20000) {
+		tp.Append(item(n))
+		tp.Trim(n - 3)
+	}
+	tp.End()
+	wg.Wait()
+}
