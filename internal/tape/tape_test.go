@@ -390,3 +390,15 @@ func TestReadersWhileTrimming(t *testing.T) {
 	tp.End()
 	wg.Wait()
 }
+
+// The reader asks where the tape stands and then copies; a trim may come between.
+func TestFillOfATrimmedItemCopiesNothing(t *testing.T) {
+	tp := New("r", 0)
+	for n := range int64(500) {
+		tp.Append(item(n))
+	}
+	tp.Trim(400)
+	if w, pos, needed := tp.fill(make([]byte, 256), 1, 10, 5); w != 1 || pos != 10 || needed != 0 {
+		t.Fatalf("end %d, position %d, needed %d", w, pos, needed)
+	}
+}
