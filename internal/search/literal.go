@@ -70,7 +70,7 @@ func examine(re *syntax.Regexp) examined {
 		e := examine(re.Sub[0])
 		if e.isExact && len(e.exact.texts) < maxTexts {
 			e.exact.texts = append([]string{""}, e.exact.texts...)
-			return e
+			return examined{exact: e.exact, isExact: true}
 		}
 	case syntax.OpPlus:
 		return examined{best: examine(re.Sub[0]).need().part()}
@@ -135,6 +135,7 @@ func examineConcat(subs []*syntax.Regexp) examined {
 			run = set{texts: []string{""}}
 			continue
 		}
+		out.best = better(out.best, usable(e.exact, len(subs) > 1).part())
 		joined, ok := join(run, e.exact)
 		if !ok {
 			out.isExact = false

@@ -13,14 +13,17 @@ import (
 // goroutines at once, each with its own scratch.
 type matcher struct {
 	re    *regexp.Regexp
+	prog  *syntax.Prog
 	need  need
-	texts [][]byte
+	texts []finder
 }
 
 // scratch is the memory of one goroutine.
 type scratch struct {
 	lower []byte
 	next  []int // where each text is found next; len(data) for nowhere
+	dfa   *dfa
+	gone  bool // there will be no dfa
 }
 
 // breath is how many bytes are searched between two looks at whether to go on.
@@ -49,8 +52,16 @@ func compile(pattern string, ignoreCase bool) (*matcher, error) {
 		return nil, fault.New(fault.Invalid, op, "the pattern %.100q is not a regular expression: %v", pattern, err)
 	}
 	m := &matcher{re: re, need: needOf(tree)}
+	if m.prog, err = syntax.Compile(tree.Simplify()); err != nil {
+		return nil, fault.New(fault.Invalid, op, "the pattern %.100q is not a regular expression: %v", pattern, err)
+	}
 	for _, t := range m.need.texts {
-		m.texts = append(m.texts, []byte(t))
+		f := newFinder(t)
+		if f.common() && !m.need.whole {
+			m.texts = nil // looking at every line is as quick
+			break
+		}
+		m.texts = append(m.texts, f)
 	}
 	return m, nil
 }
@@ -59,7 +70,7 @@ func compile(pattern string, ignoreCase bool) (*matcher, error) {
 // it returns false. Now and then it asks alive whether to go on.
 func (m *matcher) lines(data []byte, s *scratch, alive func() bool, found func(start, end int) bool) {
 	if len(m.texts) == 0 {
-		m.each(data, alive, found)
+		m.each(data, s, alive, found)
 		return
 	}
 	hay := data
@@ -82,7 +93,7 @@ func (m *matcher) lines(data []byte, s *scratch, alive func() bool, found func(s
 		start := pos + bytes.LastIndexByte(data[pos:at], '\n') + 1
 		end := at + lineEnd(data[at:])
 		line := trimCR(data[start:end])
-		if (m.need.whole || m.try(line)) && !found(start, start+len(line)) {
+		if (m.need.whole || m.try(line, s)) && !found(start, start+len(line)) {
 			return
 		}
 		if pos = end + 1; pos > len(data) {
@@ -96,9 +107,8 @@ func (m *matcher) nearest(hay []byte, s *scratch, pos int) int {
 	first := len(hay)
 	for i, text := range m.texts {
 		if s.next[i] < pos {
-			s.next[i] = len(hay)
-			if at := bytes.Index(hay[min(pos, len(hay)):], text); at >= 0 {
-				s.next[i] = pos + at
+			if s.next[i] = text.index(hay, pos); s.next[i] < 0 {
+				s.next[i] = len(hay)
 			}
 		}
 		first = min(first, s.next[i])
@@ -107,7 +117,7 @@ func (m *matcher) nearest(hay []byte, s *scratch, pos int) int {
 }
 
 // each tries the expression on every line.
-func (m *matcher) each(data []byte, alive func() bool, found func(start, end int) bool) {
+func (m *matcher) each(data []byte, s *scratch, alive func() bool, found func(start, end int) bool) {
 	for pos, ask := 0, breath; pos < len(data); {
 		if pos > ask {
 			if !alive() {
@@ -115,17 +125,51 @@ func (m *matcher) each(data []byte, alive func() bool, found func(start, end int
 			}
 			ask = pos + breath
 		}
-		end := pos + lineEnd(data[pos:])
-		line := trimCR(data[pos:end])
-		if m.try(line) && !found(pos, pos+len(line)) {
+		at, sure := pos, unknown
+		if d := m.dfa(s); d != nil {
+			at, sure = d.scan(data, pos)
+		}
+		if sure == miss {
+			return
+		}
+		start := pos + bytes.LastIndexByte(data[pos:at], '\n') + 1
+		end := start + lineEnd(data[start:])
+		line := trimCR(data[start:end])
+		if (sure == hit || m.slowly(line)) && !found(start, start+len(line)) {
 			return
 		}
 		pos = end + 1
 	}
 }
 
-// try asks the expression itself.
-func (m *matcher) try(line []byte) bool { return m.re.Match(line[:min(len(line), maxMatch)]) }
+// dfa gives the automaton of a goroutine; nil if there is none or it has too many
+// states.
+func (m *matcher) dfa(s *scratch) *dfa {
+	if s.dfa == nil && !s.gone {
+		s.dfa = newDFA(m.prog)
+		s.gone = s.dfa == nil
+	}
+	if s.dfa != nil && s.dfa.resets > maxResets {
+		s.dfa, s.gone = nil, true
+	}
+	return s.dfa
+}
+
+// try asks the expression itself about a line.
+func (m *matcher) try(line []byte, s *scratch) bool {
+	// A carriage return at the end would pass for a part of the line end.
+	if d := m.dfa(s); d != nil && len(line) > 0 && line[len(line)-1] != '\r' {
+		switch _, sure := d.scan(line, 0); sure {
+		case hit:
+			return true
+		case miss:
+			return false
+		}
+	}
+	return m.slowly(line)
+}
+
+func (m *matcher) slowly(line []byte) bool { return m.re.Match(line[:min(len(line), maxMatch)]) }
 
 // lineEnd gives the length of the first line of data.
 func lineEnd(data []byte) int {
