@@ -96,12 +96,18 @@ func (s *sequencer) push(ctx context.Context, r *runLog, p event.Payload) error 
 			return err
 		}
 	}
-	text = r.held(key, s.redact).Push(text)
+	whole := text
+	if s.redact != nil {
+		text = r.held(key, s.redact).Push(text)
+	}
 	if text == "" {
 		return nil
 	}
 	if !s.merge {
-		return s.write(ctx, r, false, record.Fact{Event: key.payload(text)})
+		if text != whole {
+			p = key.payload(text)
+		}
+		return s.write(ctx, r, false, record.Fact{Event: p})
 	}
 	if s.delta == nil {
 		d := &delta{run: r, key: key}
@@ -190,10 +196,11 @@ func (s *sequencer) write(ctx context.Context, r *runLog, flush bool, facts ...r
 	if err != nil {
 		return err
 	}
+	defer g.free()
 	if err := s.keep(ctx, r, g, flush); err != nil {
 		return err
 	}
-	s.apply(r, g)
+	s.apply(r, facts, g)
 	if r != nil {
 		r.tape.Append(g.told...)
 		s.trim(r)
@@ -201,35 +208,64 @@ func (s *sequencer) write(ctx context.Context, r *runLog, flush bool, facts ...r
 	return nil
 }
 
-// group is a row of encoded facts that is written at once.
+// group is a row of encoded facts that is written at once. Its memory is used again:
+// the store and the tape copy what they keep.
 type group struct {
+	buf   []byte // the facts, one behind the other
+	ends  []int  // where each ends in buf
+	metas []event.Metadata
 	lines [][]byte // for the journal
 	told  [][]byte // for the streams
-	facts []record.Fact
-	metas []event.Metadata
+}
+
+var groups = sync.Pool{New: func() any { return new(group) }}
+
+// keepGroup is the largest buffer that is kept for the next group.
+const keepGroup = 64 << 10
+
+func (g *group) free() {
+	if cap(g.buf) > keepGroup {
+		return
+	}
+	clear(g.metas) // the ids of a session that may be gone
+	g.buf, g.ends, g.metas, g.lines, g.told = g.buf[:0], g.ends[:0], g.metas[:0], g.lines[:0], g.told[:0]
+	groups.Put(g)
 }
 
 // encode redacts, numbers and encodes.
 func (s *sequencer) encode(r *runLog, facts []record.Fact) (*group, error) {
-	g := &group{facts: facts, metas: make([]event.Metadata, len(facts))}
-	for i, f := range facts {
+	g := groups.Get().(*group)
+	told := int64(0)
+	for _, f := range facts {
+		start := len(g.buf)
+		var m event.Metadata
 		if f.Event == nil {
 			b, err := record.Encode(f)
 			if err != nil {
 				return nil, err
 			}
-			g.lines = append(g.lines, s.redact.Bytes(b))
-			continue
+			g.buf = append(g.buf, b...)
+		} else {
+			m = event.Metadata{RunID: r.snap.ID, SessionID: s.sid, Sequence: r.next + told, TimestampMS: max(s.now(), r.lastMS)}
+			b, err := event.Append(g.buf, f.Event, m)
+			if err != nil {
+				return nil, fault.New(fault.Internal, "session.encode", "%s: %v", f.Event.Type(), err)
+			}
+			g.buf = b
+			told++
 		}
-		m := event.Metadata{RunID: r.snap.ID, SessionID: s.sid, Sequence: r.next + int64(len(g.told)), TimestampMS: max(s.now(), r.lastMS)}
-		b, err := event.Append(nil, f.Event, m)
-		if err != nil {
-			return nil, fault.New(fault.Internal, "session.encode", "%s: %v", f.Event.Type(), err)
+		g.buf = append(g.buf[:start], s.redact.Bytes(g.buf[start:])...)
+		g.ends = append(g.ends, len(g.buf))
+		g.metas = append(g.metas, m)
+	}
+	start := 0
+	for i, end := range g.ends { // only now does buf stay where it is
+		line := g.buf[start:end:end]
+		g.lines = append(g.lines, line)
+		if facts[i].Event != nil {
+			g.told = append(g.told, line)
 		}
-		b = s.redact.Bytes(b)
-		g.metas[i] = m
-		g.lines = append(g.lines, b)
-		g.told = append(g.told, b)
+		start = end
 	}
 	return g, nil
 }
@@ -268,8 +304,8 @@ func (s *sequencer) keep(ctx context.Context, r *runLog, g *group, flush bool) e
 }
 
 // apply folds the group. s.mu is held.
-func (s *sequencer) apply(r *runLog, g *group) {
-	for i, f := range g.facts {
+func (s *sequencer) apply(r *runLog, facts []record.Fact, g *group) {
+	for i, f := range facts {
 		switch {
 		case f.Event != nil:
 			s.fold.event(r, f.Event, g.metas[i])
@@ -287,8 +323,7 @@ func (s *sequencer) room(ctx context.Context, r *runLog) error {
 	if r == nil || s.kept != nil || s.retention.Unbounded {
 		return nil
 	}
-	deadline := time.NewTimer(s.stall)
-	defer deadline.Stop()
+	var deadline *time.Timer // most facts find room at once
 	for {
 		first, next, bytes := r.tape.Bounds()
 		if next-first < int64(s.retention.MaxEventsPerRun) && bytes < s.retention.MaxEventBytesPerRun {
@@ -297,6 +332,10 @@ func (s *sequencer) room(ctx context.Context, r *runLog) error {
 		low, moved, ok := r.tape.Behind()
 		if !ok || low > first {
 			return nil
+		}
+		if deadline == nil {
+			deadline = time.NewTimer(s.stall)
+			defer deadline.Stop()
 		}
 		select {
 		case <-moved:

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -247,10 +248,11 @@ func (s *sequencer) terminal(r *runLog, p event.Payload) {
 	if failed == nil {
 		failed = s.release(ctx, r, func(deltaKey) bool { return true })
 	}
-	g, err := s.encode(r, []record.Fact{{Event: p}})
+	last := []record.Fact{{Event: p}}
+	g, err := s.encode(r, last)
 	if err != nil { // metadata that cannot be encoded must not cost the terminal event
-		p = event.FromFault(fault.From("run", err))
-		g, _ = s.encode(r, []record.Fact{{Event: p}})
+		last[0].Event = event.FromFault(fault.From("run", err))
+		g, _ = s.encode(r, last)
 	}
 	if failed == nil {
 		failed = s.keep(ctx, r, g, true)
@@ -258,8 +260,9 @@ func (s *sequencer) terminal(r *runLog, p event.Payload) {
 	if failed != nil && s.broken == nil {
 		s.broken = failed
 	}
-	s.apply(r, g)
-	r.untold = g.told[0]
+	s.apply(r, last, g)
+	r.untold = bytes.Clone(g.told[0])
+	g.free()
 }
 
 // tellTerminal tells the last event of a run and ends its tape.

@@ -31,7 +31,8 @@ type Session interface {
 	// aside is said in Kept.Warning.
 	Load(ctx context.Context) (Kept, error)
 	// Append hands facts to the store in order: when it returns they survive the death
-	// of this process. The position of the first is returned.
+	// of this process. The position of the first is returned. The bytes are the
+	// caller's again: a store copies what it keeps.
 	Append(ctx context.Context, facts [][]byte) (record.Pos, error)
 	// Flush makes all that was appended survive a power loss.
 	Flush(ctx context.Context) error

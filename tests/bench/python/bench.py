@@ -8,10 +8,7 @@ import time
 
 BEGAN = time.perf_counter()
 
-import asyncio
-import ctypes
-import os
-import resource
+import os  # what the binding itself needs must not be imported before it is measured
 
 
 def quantiles(name, values):
@@ -31,10 +28,11 @@ def status(name):
     return 0
 
 
-def unmerged(events):
-    """Options under which every delta is an event of its own and all are kept."""
+def unmerged(events, name=None):
+    """Options under which every delta is an event of its own and, if asked, all are kept."""
     import a3s_code
     o = a3s_code.SessionOptions()
+    o.session_id = name
     o.planning_mode = "disabled"
     o.permission_policy = a3s_code.PermissionPolicy(default_decision="allow")
     if events:
@@ -60,6 +58,7 @@ def load(directory, n):
     print("loaded", rss * 1024, threads)
     print("opened", status("VmRSS") * 1024, status("Threads"))
     if n:
+        import resource
         used = resource.getrusage(resource.RUSAGE_SELF)
         time.sleep(n)
         now = resource.getrusage(resource.RUSAGE_SELF)
@@ -77,6 +76,7 @@ class Finished:
     """A run that has ended and whose stream may be read again and again."""
 
     def __init__(self, agent, directory, options):
+        import ctypes
         from a3s_code import _ffi
         self.session = agent.session(os.path.join(directory, "workspace"), options)
         self.run = _ffi.run_start(self.session._handle, b'{"prompt": "go on"}')
@@ -109,6 +109,7 @@ class _Finalizer:
 
 def raw(run, n):
     """All batches as bytes objects, as thin as ctypes allows."""
+    import ctypes
     from a3s_code import _ffi
     lib, stream = _ffi.library(), _ffi.stream_open(run.run)
     cap = 128 << 10
@@ -144,6 +145,7 @@ async def parsed_async(run, n):
 
 
 def deliver(directory, n):
+    import asyncio
     from a3s_code import Agent
     with Agent.create(os.path.join(directory, "agent.acl")) as agent:
         run = Finished(agent, directory, unmerged(True))
@@ -154,13 +156,14 @@ def deliver(directory, n):
 
 def many(directory, n):
     """100 sessions at once, n events each, in one loop."""
+    import asyncio
     from a3s_code import Agent
 
     async def all_of(runs):
         await asyncio.gather(*(parsed_async(run, n) for run in runs))
 
     with Agent.create(os.path.join(directory, "agent.acl")) as agent:
-        runs = [Finished(agent, directory, unmerged(True)) for _ in range(100)]
+        runs = [Finished(agent, directory, unmerged(True, f"many-{i:031}")) for i in range(100)]
         rates = []
         for _ in range(5):
             begin = time.perf_counter()
@@ -192,16 +195,18 @@ def call(directory, n):
 
 def wake(directory, n, pacer):
     """From handing in a piece of tool output on a thread of C to the event in a for, and in an async for."""
+    import asyncio
+    import ctypes
+    import json
     from a3s_code import Agent, _ffi
     from a3s_code._stream import EventStream
     lib = ctypes.CDLL(pacer)
     lib.pacer_start.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
     stamps = (ctypes.c_int64 * n)()
 
-    def start(agent, control):
-        session = agent.session(os.path.join(directory, "workspace"), unmerged(False))
+    def start(agent, control, name):
+        session = agent.session(os.path.join(directory, "workspace"), unmerged(False, name))
         stream = EventStream(session, _ffi.run_start(session._handle, b'{"prompt": "go on"}'))
-        import json
         while True:
             for frame in json.loads(control.read(1000) or "[]"):
                 if frame["type"] == "host_request":
@@ -220,12 +225,12 @@ def wake(directory, n, pacer):
         control = _ffi.Reader(_ffi.stream_open(agent._handle))
         _ffi.host_register(agent._handle, b"tool", b'{"name": "pace", "description": "Paces.", "read_only": true}')
         late = []
-        for event in start(agent, control):
+        for event in start(agent, control, "for"):
             note(event, late, time.monotonic_ns())
         lib.pacer_join()
         quantiles("sync", late)
         late = []
-        asyncio.run(follow(start(agent, control), late))
+        asyncio.run(follow(start(agent, control, "async-for"), late))
         lib.pacer_join()
         quantiles("async", late)
 
