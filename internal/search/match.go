@@ -186,7 +186,7 @@ func trimCR(line []byte) []byte {
 	return line
 }
 
-// lower copies data to buf with its ASCII letters in lower case, eight at a time.
+// lower copies data to buf with its ASCII letters in lower case, sixteen at a time.
 func lower(buf, data []byte) []byte {
 	if cap(buf) < len(data) {
 		buf = make([]byte, len(data), len(data)+len(data)/4)
@@ -194,12 +194,15 @@ func lower(buf, data []byte) []byte {
 	buf = buf[:len(data)]
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	i := 0
-	for ; i+8 <= len(data); i += 8 {
-		x := binary.LittleEndian.Uint64(data[i:])
-		low := x &^ high
+	for ; i+16 <= len(data); i += 16 {
+		from, to := data[i:i+16:i+16], buf[i:i+16:i+16]
+		x, y := binary.LittleEndian.Uint64(from), binary.LittleEndian.Uint64(from[8:])
 		// The high bit of each byte says: from 'A' on, and not beyond 'Z', and ASCII.
-		upper := (low + (0x80-'A')*ones) &^ (low + (0x7f-'Z')*ones) &^ x & high
-		binary.LittleEndian.PutUint64(buf[i:], x|upper>>2)
+		v, w := x&^high, y&^high
+		v = (v + (0x80-'A')*ones) &^ (v + (0x7f-'Z')*ones) &^ x & high
+		w = (w + (0x80-'A')*ones) &^ (w + (0x7f-'Z')*ones) &^ y & high
+		binary.LittleEndian.PutUint64(to, x|v>>2)
+		binary.LittleEndian.PutUint64(to[8:], y|w>>2)
 	}
 	for ; i < len(data); i++ {
 		buf[i] = byte(lowerASCII(rune(data[i])))

@@ -85,11 +85,14 @@ type Command struct {
 
 // Exit says how a command ended.
 type Exit struct {
-	Code      int // -1 if a signal ended it
+	Code      int // -1 if a signal ended it, or nobody knows
 	TimedOut  bool
 	Cancelled bool
 	// Background counts processes that were left behind and have been ended.
 	Background int
+	// Unknown says that the code is lost: the host process ignores SIGCHLD, or waits for
+	// children that are not its own.
+	Unknown bool
 }
 
 // Searcher is the capability of a workspace that can search itself.

@@ -18,6 +18,17 @@ var _ workspace.Runner = (*Workspace)(nil)
 // defaultPath is searched when the host handed over no PATH.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
+// defaults make programs that would ask somebody fail at once, since there is no
+// terminal (case CANC-07). A command may set them otherwise.
+var defaults = map[string]string{
+	"PATH":                defaultPath,
+	"GIT_TERMINAL_PROMPT": "0",
+	"GIT_EDITOR":          "false",
+	"EDITOR":              "false",
+	"PAGER":               "cat",
+	"GIT_PAGER":           "cat",
+}
+
 // passed are the variables that commands get out of the host's environment: what a
 // program needs to find its tools and to speak the user's language, and nothing that
 // could be a key (cases TRST-01, TRST-03). A3S_CALL marks the processes of an outer call.
@@ -69,12 +80,13 @@ func (w *Workspace) Run(ctx context.Context, cmd workspace.Command, output func(
 	if err != nil {
 		return workspace.Exit{}, err
 	}
-	return workspace.Exit{Code: res.Code, TimedOut: res.TimedOut, Cancelled: res.Cancelled, Background: res.Background}, nil
+	return workspace.Exit{Code: res.Code, TimedOut: res.TimedOut, Cancelled: res.Cancelled, Background: res.Background, Unknown: res.Unknown}, nil
 }
 
 // environment builds the whole environment of a command.
 func (w *Workspace) environment(extra map[string]string) (map[string]string, error) {
-	env := map[string]string{"PATH": defaultPath, "PWD": w.root}
+	env := maps.Clone(defaults)
+	env["PWD"] = w.root
 	for name, value := range w.env {
 		if slices.Contains(passed, name) || strings.HasPrefix(name, "LC_") {
 			env[name] = value

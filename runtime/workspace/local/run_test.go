@@ -37,6 +37,9 @@ func TestRun(t *testing.T) {
 		{"variable", workspace.Command{Line: "echo $X", Env: map[string]string{"X": "y"}}, "y\n", workspace.Exit{}},
 		{"no such program", workspace.Command{Line: "nosuchprogram 2>/dev/null"}, "", workspace.Exit{Code: 127}},
 		{"time-out", workspace.Command{Line: "echo a; sleep 600", Timeout: 100 * time.Millisecond}, "a\n", workspace.Exit{Code: -1, TimedOut: true}},
+		{"CANC-04 input", workspace.Command{Line: "cat; read x; echo $?"}, "1\n", workspace.Exit{}},
+		{"CANC-07 editor", workspace.Command{Line: "$EDITOR x || echo none"}, "none\n", workspace.Exit{}},
+		{"CANC-07 overruled", workspace.Command{Line: "echo $GIT_EDITOR", Env: map[string]string{"GIT_EDITOR": "true"}}, "true\n", workspace.Exit{}},
 		{"left behind", workspace.Command{Line: "sleep 600 >/dev/null & echo a"}, "a\n", workspace.Exit{Background: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,7 +73,7 @@ func TestTRST01and03(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"A3S_CALL", "HOME", "LANG", "LC_ALL", "MINE", "PATH", "PWD", "SHLVL", "TERM", "TZ", "USER", "_"}
+	want := []string{"A3S_CALL", "EDITOR", "GIT_EDITOR", "GIT_PAGER", "GIT_TERMINAL_PROMPT", "HOME", "LANG", "LC_ALL", "MINE", "PAGER", "PATH", "PWD", "SHLVL", "TERM", "TZ", "USER", "_"}
 	if !slices.Equal(names, want) || strings.Contains(out, "sk-") {
 		t.Errorf("variables %q, want %q", names, want)
 	}
