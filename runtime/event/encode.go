@@ -84,7 +84,7 @@ const hex = "0123456789abcdef"
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(s); {
+	for i := plain(s); i < len(s); {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			i++
@@ -104,8 +104,8 @@ func AppendString(dst []byte, s string) []byte {
 			default:
 				dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 			}
-			i++
-			start = i
+			start = i + 1
+			i = start + plain(s[start:])
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -120,6 +120,21 @@ func AppendString(dst []byte, s string) []byte {
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
+}
+
+// plain counts bytes at the start of s, by eights, that stand for themselves in JSON.
+func plain(s string) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		quote, slash := w^ones*'"', w^ones*'\\'
+		if (w|(w-ones*0x20)&^w|(quote-ones)&^quote|(slash-ones)&^slash)&tops != 0 {
+			break
+		}
+	}
+	return i
 }
 
 // Decode gives the payload of a stored event as its Go type, or an Unknown with the
