@@ -254,7 +254,9 @@ func (s *sequencer) encode(r *runLog, facts []record.Fact) (*group, error) {
 			g.buf = b
 			told++
 		}
-		g.buf = append(g.buf[:start], s.redact.Bytes(g.buf[start:])...)
+		if s.redact != nil {
+			g.buf = append(g.buf[:start], s.redact.Bytes(g.buf[start:])...)
+		}
 		g.ends = append(g.ends, len(g.buf))
 		g.metas = append(g.metas, m)
 	}
