@@ -19,7 +19,7 @@ cmd_help() { sed -n 's/^## //p' "$0"; }
 # compile OUT [TAGS]: the shared library with exactly the symbols of the header.
 compile() {
   local revision
-  revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+  revision=$(git rev-parse --verify --quiet HEAD 2>/dev/null || echo unknown)
   CGO_ENABLED=1 go build -buildmode=c-shared -trimpath -buildvcs=false -tags "${2:-}" \
     -ldflags "-s -w -buildid= -X main.commit=$revision -extldflags '-Wl,--version-script=$PWD/capi/a3s.map -Wl,-soname,liba3s.so.1'" \
     -o "$1" ./capi

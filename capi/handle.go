@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
@@ -54,23 +55,26 @@ type entry struct {
 // slot is a place for an entry. Its generation rises each time it is emptied, and a slot
 // is retired before its generation would come round again.
 type slot struct {
-	entry      *entry
-	generation uint32
+	entry      atomic.Pointer[entry] // written with table.mu held
+	generation uint32                // guarded by table.mu
 }
 
-// table gives out handles. All methods may be called concurrently.
+// table gives out handles. All methods may be called concurrently. A look-up takes no
+// lock, since every call from C begins with one.
 type table struct {
-	nonce uint64 // of this load; two copies of the library do not share handles
+	nonce uint64                  // of this load; two copies of the library do not share handles
+	slots atomic.Pointer[[]*slot] // replaced with mu held; only ever grows
 
 	mu      sync.RWMutex
-	slots   []slot   // guarded by mu
-	free    []uint32 // guarded by mu
-	live    [kinds]int
-	closing int // taken out, clean-up not done; guarded by mu
+	free    []uint32   // guarded by mu
+	live    [kinds]int // guarded by mu
+	closing int        // taken out, clean-up not done; guarded by mu
 }
 
 func newTable() *table {
-	return &table{nonce: rand.Uint64N(1<<nonceBits-1) + 1}
+	t := &table{nonce: rand.Uint64N(1<<nonceBits-1) + 1}
+	t.slots.Store(&[]*slot{})
+	return t
 }
 
 func (t *table) handle(k Kind, generation uint32, index int) Handle {
@@ -88,18 +92,13 @@ func (t *table) put(k Kind, value any, parent *entry) (*entry, error) {
 	if parent != nil && t.at(parent.handle) != parent {
 		return nil, stale(parent.handle)
 	}
-	index := len(t.slots)
-	switch {
-	case len(t.free) > 0:
-		index = int(t.free[len(t.free)-1])
-		t.free = t.free[:len(t.free)-1]
-	case index > maxIndex:
-		return nil, fault.New(fault.Limit, "", "more than %d handles; close what is no longer used", maxIndex)
-	default:
-		t.slots = append(t.slots, slot{generation: 1})
+	index, err := t.place()
+	if err != nil {
+		return nil, err
 	}
-	t.slots[index].entry = e
-	e.handle = t.handle(k, t.slots[index].generation, index)
+	s := (*t.slots.Load())[index]
+	e.handle = t.handle(k, s.generation, index)
+	s.entry.Store(e)
 	if parent != nil {
 		if parent.children == nil {
 			parent.children = map[*entry]struct{}{}
@@ -110,11 +109,25 @@ func (t *table) put(k Kind, value any, parent *entry) (*entry, error) {
 	return e, nil
 }
 
+// place finds an empty slot. mu is held.
+func (t *table) place() (index int, err error) {
+	if n := len(t.free); n > 0 {
+		index = int(t.free[n-1])
+		t.free = t.free[:n-1]
+		return index, nil
+	}
+	slots := *t.slots.Load()
+	if len(slots) > maxIndex {
+		return 0, fault.New(fault.Limit, "", "more than %d handles; close what is no longer used", maxIndex)
+	}
+	slots = append(slots, &slot{generation: 1}) // readers of the old slice do not see it
+	t.slots.Store(&slots)
+	return len(slots) - 1, nil
+}
+
 // get finds the entry of h, which must be of one of the wanted kinds.
 func (t *table) get(h Handle, want ...Kind) (*entry, error) {
-	t.mu.RLock()
 	e := t.at(h)
-	t.mu.RUnlock()
 	if e == nil {
 		return nil, stale(h)
 	}
@@ -123,23 +136,24 @@ func (t *table) get(h Handle, want ...Kind) (*entry, error) {
 			return e, nil
 		}
 	}
-	names := ""
-	for i, k := range want {
-		if i > 0 {
-			names += " or "
-		}
-		names += kindNames[k]
-	}
-	return nil, fault.New(fault.Handle, "", "the handle is of kind %s; give one of kind %s", kindNames[e.kind], names)
+	return nil, otherKind(e.kind, want)
 }
 
-// at finds the entry of h. mu is held.
+func otherKind(is Kind, want []Kind) error {
+	names := kindNames[want[0]]
+	for _, k := range want[1:] {
+		names += " or " + kindNames[k]
+	}
+	return fault.New(fault.Handle, "", "the handle is of kind %s; give one of kind %s", kindNames[is], names)
+}
+
+// at finds the entry of h.
 func (t *table) at(h Handle) *entry {
-	index := int(h & maxIndex)
-	if index >= len(t.slots) {
+	index, slots := int(h&maxIndex), *t.slots.Load()
+	if index >= len(slots) {
 		return nil
 	}
-	if e := t.slots[index].entry; e != nil && e.handle == h {
+	if e := slots[index].entry.Load(); e != nil && e.handle == h {
 		return e
 	}
 	return nil
@@ -172,8 +186,8 @@ func (t *table) take(h Handle) (*entry, error) {
 // drop empties the slots of e and all below it. mu is held.
 func (t *table) drop(e *entry) {
 	index := uint32(e.handle & maxIndex)
-	s := &t.slots[index]
-	s.entry = nil
+	s := (*t.slots.Load())[index]
+	s.entry.Store(nil)
 	t.live[e.kind]--
 	if s.generation < maxGeneration {
 		s.generation++
@@ -211,9 +225,9 @@ func (t *table) agents() []*entry {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var all []*entry
-	for _, s := range t.slots {
-		if s.entry != nil && s.entry.kind == agentKind {
-			all = append(all, s.entry)
+	for _, s := range *t.slots.Load() {
+		if e := s.entry.Load(); e != nil && e.kind == agentKind {
+			all = append(all, e)
 		}
 	}
 	return all

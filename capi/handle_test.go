@@ -83,8 +83,8 @@ func TestTakeEndsEverythingBelow(t *testing.T) {
 func TestSlotIsRetiredBeforeItsGenerationComesRound(t *testing.T) {
 	tab := newTable()
 	first := must(tab.put(agentKind, "a", nil))
-	tab.slots[0].generation = maxGeneration
-	tab.slots[0].entry.handle = tab.handle(agentKind, maxGeneration, 0)
+	(*tab.slots.Load())[0].generation = maxGeneration
+	first.handle = tab.handle(agentKind, maxGeneration, 0)
 	must(tab.take(first.handle))
 	second := must(tab.put(agentKind, "b", nil))
 	if second.handle&maxIndex != 1 {
@@ -118,8 +118,8 @@ func TestHandlesConcurrently(t *testing.T) {
 	if live, closing := tab.counts(); live != [kinds]int{agentKind: 1} || closing != 0 {
 		t.Errorf("got %v, %d", live, closing)
 	}
-	if len(tab.slots) > 5 {
-		t.Errorf("%d slots for 5 handles at a time", len(tab.slots))
+	if n := len(*tab.slots.Load()); n > 5 {
+		t.Errorf("%d slots for 5 handles at a time", n)
 	}
 }
 
