@@ -144,7 +144,10 @@ func patterns(rnd *rand.Rand) string {
 			// git takes a literal start off before it looks at the stars, so that
 			// "a**/" is more for it than its manual says. We follow the manual.
 			if n > 0 && strings.HasPrefix(piece, "*") && !strings.HasSuffix(b.String(), "/") {
-				piece = strings.TrimLeft("*", b.String()[b.Len()-1:])
+				piece = "*"
+				if strings.HasSuffix(b.String(), "*") {
+					piece = ""
+				}
 			}
 			b.WriteString(piece)
 		}

@@ -6,7 +6,8 @@
 // A call's processes are found by their session and group, by their parents, by a mark
 // in their environment, and by the pipe they hold. One that leaves its session, loses
 // its parent, clears its environment and closes its output all together is not found;
-// only a process namespace would hold it.
+// only a process namespace would hold it. Signals that the host ignores stay ignored in
+// a child, as exec has it; SIGPIPE is none of them once Go's runtime is in the process.
 package proc
 
 import (

@@ -160,16 +160,16 @@ func TestCANC01(t *testing.T) {
 	for name, line := range map[string]string{
 		"eight loops":     "for i in 1 2 3 4 5 6 7 8; do (while :; do sleep 0.05; done) & done; wait",
 		"ignores TERM":    "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & while :; do sleep 1; done",
-		"own groups":      "set -m; sleep 600 & sleep 600 & wait",
-		"own session":     "setsid sleep 600 & setsid -f sleep 600; wait",
-		"no environment":  "env -i setsid sleep 600 & env -i setsid -f sleep 600; wait",
-		"no output":       "setsid -f sleep 600 >/dev/null 2>&1; sleep 600",
-		"a chain":         "setsid bash -c 'setsid bash -c \"setsid sleep 600; :\"; :'; :",
+		"own groups":      "set -m; sleep 6173 & sleep 6173 & wait",
+		"own session":     "setsid sleep 6173 & setsid -f sleep 6173; wait",
+		"no environment":  "env -i setsid sleep 6173 & env -i setsid -f sleep 6173; wait",
+		"no output":       "setsid -f sleep 6173 >/dev/null 2>&1; sleep 6173",
+		"a chain":         "setsid bash -c 'setsid bash -c \"setsid sleep 6173; :\"; :'; :",
 		"stopped":         "kill -STOP $$",
-		"CANC-05 holds":   "(sleep 600 & wait) | cat",
-		"keeps forking":   "f() { sleep 0.01; setsid -f bash -c \"$(declare -f f); f\" " + word + "; }; f; sleep 600",
-		"env -i, no out":  "env -i setsid sleep 600 >/dev/null 2>&1 & wait",
-		"holds both ends": "sleep 600 <&1 & wait",
+		"CANC-05 holds":   "(sleep 6173 & wait) | cat",
+		"keeps forking":   "f() { sleep 0.01; setsid -f bash -c \"$(declare -f f); f\" " + word + "; }; f; sleep 6173",
+		"env -i, no out":  "env -i setsid sleep 6173 >/dev/null 2>&1 & wait",
+		"holds both ends": "sleep 6173 <&1 & wait",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := spec("# " + word + "\n" + line)
@@ -191,10 +191,10 @@ func TestCANC01(t *testing.T) {
 	}
 }
 
-// sleepers counts the processes of this test that sleep for 600 s.
+// sleepers counts the processes of this test that sleep for that long.
 func sleepers(t *testing.T) (n int) {
 	for _, p := range names(t, "/proc") {
-		if line, err := os.ReadFile("/proc/" + p + "/cmdline"); err == nil && bytes.Equal(line, []byte("sleep\x00600\x00")) {
+		if line, err := os.ReadFile("/proc/" + p + "/cmdline"); err == nil && bytes.Equal(line, []byte("sleep\x006173\x00")) {
 			n++
 		}
 	}
@@ -211,13 +211,13 @@ func TestCANC02(t *testing.T) {
 	got := make(chan os.Signal, 8)
 	signal.Notify(got, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(got)
-	s := spec("kill -TERM 0; sleep 600")
+	s := spec("kill -TERM 0; sleep 6173")
 	s.Timeout = 100 * time.Millisecond
 	if _, _, err := run(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r, err := Run(ctx, spec("echo; sleep 600"), func([]byte) { cancel() })
+	r, err := Run(ctx, spec("echo; sleep 6173"), func([]byte) { cancel() })
 	if !r.Cancelled || r.TimedOut || err != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -243,12 +243,12 @@ func TestCANC03(t *testing.T) {
 	if r.Background == 0 || r.Code != 0 || r.TimedOut || !strings.Contains(out, "done\n") || err != nil {
 		t.Errorf("%+v, %q, %v", r, out, err)
 	}
-	r, out, err = sh("sleep 600 >/dev/null 2>&1 & echo done")
+	r, out, err = sh("sleep 6173 >/dev/null 2>&1 & echo done")
 	if (r != Result{Background: 1}) || out != "done\n" || err != nil {
 		t.Errorf("%+v, %q, %v", r, out, err)
 	}
 	// CANC-06: kill %1 does not work without job control.
-	r, _, err = sh("sleep 600 & kill %1 2>/dev/null; exit 0")
+	r, _, err = sh("sleep 6173 & kill %1 2>/dev/null; exit 0")
 	if r.Background > 1 || err != nil || sleepers(t) != 0 {
 		t.Errorf("%+v, %v, %d sleepers", r, err, sleepers(t))
 	}
@@ -263,7 +263,7 @@ func TestSUB04(t *testing.T) {
 		started.Add(1)
 		all.Go(func() {
 			var once sync.Once
-			r, err := Run(ctx, spec("# "+word+"\nbash -c 'bash -c \"sleep 600 & sleep 600 & echo; wait\" & wait' & wait"), func([]byte) { once.Do(started.Done) })
+			r, err := Run(ctx, spec("# "+word+"\nbash -c 'bash -c \"sleep 6173 & sleep 6173 & echo; wait\" & wait' & wait"), func([]byte) { once.Do(started.Done) })
 			if !r.Cancelled || err != nil {
 				t.Errorf("%+v, %v", r, err)
 			}
@@ -286,7 +286,7 @@ func TestCancelledBefore(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if r, _, err = run(ctx, spec("sleep 600")); !r.TimedOut || r.Cancelled || err != nil {
+	if r, _, err = run(ctx, spec("sleep 6173")); !r.TimedOut || r.Cancelled || err != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -347,7 +347,7 @@ func TestChildIgnored(t *testing.T) {
 
 func TestChild(t *testing.T) {
 	word := census(t)
-	c, err := Start(spec("# " + word + "\nsleep 600 & while read l; do echo \"<$l>\"; echo e >&2; done; exit 5"))
+	c, err := Start(spec("# " + word + "\nsleep 6173 & while read l; do echo \"<$l>\"; echo e >&2; done; exit 5"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestChild(t *testing.T) {
 	if n := sleepers(t); n != 0 {
 		t.Errorf("%d sleepers are left", n)
 	}
-	c, err = Start(spec("# " + word + "\nsleep 600"))
+	c, err = Start(spec("# " + word + "\nsleep 6173"))
 	if err != nil {
 		t.Fatal(err)
 	}
