@@ -136,4 +136,3 @@ func TestLogRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) { kind(t, lib.log.to(lib, tt.fd, tt.level), tt.kind) })
 	}
 }
-
