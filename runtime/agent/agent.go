@@ -193,25 +193,39 @@ func (a *Agent) Stream() (*tape.Cursor, error) {
 	return c, nil
 }
 
-// Release forgets a control stream that was closed.
+// Release forgets a control stream that was closed. With the last one goes whoever
+// could answer: questions that wait end at once.
 func (a *Agent) Release(c *tape.Cursor) {
 	a.mu.Lock()
+	_, held := a.control[c]
 	delete(a.control, c)
+	deaf := held && len(a.control) == 0
 	a.mu.Unlock()
+	if deaf {
+		a.desk.Lost()
+	}
 }
 
 // Tell puts an unnumbered frame on the control streams. It reports whether there was
 // one to take it.
-func (a *Agent) Tell(p event.Payload) bool {
+func (a *Agent) Tell(p event.Payload) bool { return a.tell(p, false) }
+
+// tell puts a frame on the control streams. A big one is taken as long as what waits
+// there is within its bound.
+func (a *Agent) tell(p event.Payload, big bool) bool {
 	b, err := event.AppendFrame(nil, p)
 	if err != nil {
 		return false
+	}
+	limit := maxControl
+	if big {
+		limit += len(b)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	told := false
 	for c := range a.control {
-		told = c.AddFrame(b, maxControl) || told
+		told = c.AddFrame(b, limit) || told
 	}
 	return told
 }
@@ -236,10 +250,10 @@ func (a *Agent) log(l event.LogLine) {
 type sender struct{ a *Agent }
 
 func (s sender) Request(r host.Request) error {
-	if s.a.Tell(event.HostRequest{Request: r.ID, Kind: r.Kind, Name: r.Name, Op: r.Op, Params: r.Params, SessionID: r.SessionID, DeadlineMS: r.Deadline.Milliseconds()}) {
+	if s.a.tell(event.HostRequest{Request: r.ID, Kind: r.Kind, Name: r.Name, Op: r.Op, Params: r.Params, SessionID: r.SessionID, DeadlineMS: r.Deadline.Milliseconds()}, true) {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "host.ask", "the host has no control stream open, or does not read it: open one with a3s_stream_open(agent)")
+	return fault.New(fault.Unsupported, "host.ask", "the host has no control stream open, or does not read it: open one with a3s_stream_open(agent)").With("reason", "host_gone")
 }
 
 func (s sender) Cancel(id uint64, reason string) {

@@ -13,9 +13,6 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
 
-// maxReply bounds what one reply or chunk may carry.
-const maxReply = 64 << 20
-
 // Request is a question on its way to the host.
 type Request struct {
 	ID        uint64
@@ -25,6 +22,9 @@ type Request struct {
 	Params    json.RawMessage
 	SessionID string
 	Deadline  time.Duration
+	// Lasting questions are not withdrawn when their session closes: a store is asked
+	// until the last fact is written.
+	Lasting bool
 }
 
 // Sender carries frames to the host. Its methods must not block on the host and must
@@ -48,9 +48,17 @@ type Desk struct {
 
 type waiting struct {
 	session string
+	lasting bool
 	chunks  chan json.RawMessage
 	reply   chan json.RawMessage
+	end     chan ending   // capacity 1
 	gone    chan struct{} // closed when the asker left
+}
+
+// ending is why a question ends without a reply.
+type ending struct {
+	err    error
+	reason string // for the host
 }
 
 // NewDesk makes a desk that sends its questions through s.
@@ -58,13 +66,20 @@ func NewDesk(s Sender) *Desk { return &Desk{send: s, open: map[uint64]*waiting{}
 
 // Ask puts a question and waits for the reply. chunk, if not nil, gets progress, in
 // order, on the caller's goroutine. When ctx is done the host is told with a cancel
-// frame; the error is fault.Timeout if the request's own deadline ran out. A failure
-// that the host reports is a *Failure.
+// frame; the error is fault.Timeout if the request's own deadline ran out, and
+// fault.Unsupported at once if nobody hears requests, or does not any more. A failure
+// that the host reports is a *Failure. No lock is held while the host thinks, so it may
+// use the library meanwhile.
 func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fault.From("host."+r.Kind, context.Cause(ctx))
+	}
 	w := &waiting{
 		session: r.SessionID,
+		lasting: r.Lasting,
 		chunks:  make(chan json.RawMessage, 64),
 		reply:   make(chan json.RawMessage, 1),
+		end:     make(chan ending, 1),
 		gone:    make(chan struct{}),
 	}
 	if err := d.add(&r, w); err != nil {
@@ -91,6 +106,9 @@ func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) 
 		case <-ctx.Done():
 			d.send.Cancel(r.ID, "cancelled")
 			return nil, fault.From("host."+r.Kind, context.Cause(ctx))
+		case e := <-w.end:
+			d.send.Cancel(r.ID, e.reason)
+			return nil, e.err
 		}
 	}
 }
@@ -177,43 +195,33 @@ func (d *Desk) Close() {
 	d.mu.Unlock()
 }
 
+// Lost ends every question that waits: whoever could have answered is gone, and there is
+// nothing to wait for.
+func (d *Desk) Lost() {
+	d.finish(func(*waiting) bool { return true }, ending{fault.New(fault.Unsupported, "host.ask", "the host closed its control stream before it answered").With("reason", "host_gone"), "lost"})
+}
+
+// CancelSession withdraws the questions of a session and counts them; late replies find
+// nothing. Lasting ones stay.
+func (d *Desk) CancelSession(id, reason string) int {
+	e := ending{fault.Of(fault.CodeCancelled, "host.ask", "withdrawn: %s", reason), "cancelled"}
+	return d.finish(func(w *waiting) bool { return w.session == id && !w.lasting }, e)
+}
+
+func (d *Desk) finish(which func(*waiting) bool, e ending) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := 0
+	for id, w := range d.open {
+		if which(w) {
+			delete(d.open, id)
+			w.end <- e // it has room: an open question was not ended before
+			n++
+		}
+	}
+	return n
+}
+
 func notOpen(op string, id uint64) error {
 	return fault.New(fault.NotFound, op, "no open request %d: it was answered, cancelled or never asked", id)
-}
-
-func checkReply(op string, b []byte) error {
-	if len(b) > maxReply {
-		return fault.New(fault.Limit, op, "the answer has %d bytes, more than %d", len(b), maxReply)
-	}
-	if !json.Valid(b) {
-		return fault.New(fault.Invalid, op, "the answer is not valid JSON")
-	}
-	return nil
-}
-
-// Failure is what a host extension reports when it fails: the type and message of its
-// exception.
-type Failure struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-}
-
-// Error gives "type: message".
-func (f *Failure) Error() string { return f.Type + ": " + f.Message }
-
-func decodeReply(b []byte) (json.RawMessage, error) {
-	var r struct {
-		Result json.RawMessage `json:"result"`
-		Error  *Failure        `json:"error"`
-	}
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, &Failure{Type: "InvalidReply", Message: "the reply is not an object with result or error: " + err.Error()}
-	}
-	if r.Error != nil {
-		return nil, r.Error
-	}
-	if r.Result == nil {
-		return nil, &Failure{Type: "InvalidReply", Message: "the reply has neither result nor error"}
-	}
-	return r.Result, nil
 }

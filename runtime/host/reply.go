@@ -1,0 +1,136 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/a3s-lab/liba3s/runtime/fault"
+)
+
+// Bounds of what a host answers.
+const (
+	maxReply = 64 << 20 // bytes of one reply or chunk
+	maxDepth = 64       // nested objects and arrays in it
+	// DefaultResult bounds a result for a question that names no bound.
+	DefaultResult = 1 << 20
+)
+
+func checkReply(op string, b []byte) error {
+	if len(b) > maxReply {
+		return fault.New(fault.Limit, op, "the answer has %d bytes, more than %d", len(b), maxReply)
+	}
+	switch {
+	case !utf8.Valid(b):
+		return fault.New(fault.Invalid, op, "the answer is not valid UTF-8")
+	case depth(b) > maxDepth:
+		return fault.New(fault.Invalid, op, "the answer is nested deeper than %d levels", maxDepth)
+	case !json.Valid(b):
+		return fault.New(fault.Invalid, op, "the answer is not valid JSON")
+	}
+	return nil
+}
+
+// depth gives the deepest nesting of brackets outside strings.
+func depth(b []byte) int {
+	deepest, now, text := 0, 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// Failure is what a host extension reports when it fails: the type and message of its
+// exception, and what a program can tell of it.
+type Failure struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	// Kind is the nature of the failure, in the words of an error's kind, where the
+	// extension knows it: "not_found", "conflict", "denied", ...
+	Kind string `json:"kind,omitempty"`
+	// Retryable says that the same request may succeed later, RetryAfterMS when.
+	Retryable    bool  `json:"retryable,omitempty"`
+	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// Details carries what belongs to the kind, such as expected and actual of a conflict.
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// Error gives "type: message".
+func (f *Failure) Error() string { return f.Type + ": " + f.Message }
+
+// garbage says that a host answered what cannot be used.
+func garbage(format string, args ...any) *Failure {
+	return &Failure{Type: "InvalidReply", Message: fmt.Sprintf(format, args...)}
+}
+
+// Reply is the shape of every answer: exactly one of the two.
+type Reply struct {
+	// Result has the type of the operation.
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *Failure        `json:"error,omitempty"`
+}
+
+func decodeReply(b []byte) (json.RawMessage, error) {
+	var r Reply
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, garbage("the reply is not an object with result or error: %v", err)
+	}
+	if r.Error != nil {
+		return nil, r.Error.bounded()
+	}
+	if r.Result == nil {
+		return nil, garbage("the reply has neither result nor error")
+	}
+	return r.Result, nil
+}
+
+// maxMessage bounds what a failure says: it goes to models, logs and journals.
+const maxMessage = 8 << 10
+
+func (f *Failure) bounded() *Failure {
+	f.Type, f.Message = Cut(f.Type, 128), Cut(f.Message, maxMessage)
+	f.RetryAfterMS = max(f.RetryAfterMS, 0)
+	return f
+}
+
+// Cut shortens s to at most n bytes on the edge of a character.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Strict decodes JSON of the host within a bound. A name that into does not have is
+// refused: a typo must not pass for silence. Null leaves into as it is.
+func Strict(b []byte, bound int, into any) error {
+	if len(b) > bound {
+		return garbage("the answer has %d bytes, more than %d", len(b), bound)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return garbage("the answer cannot be read: %v", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return garbage("something follows the answer")
+	}
+	return nil
+}
