@@ -312,6 +312,14 @@ func workspaceProtects(w workspace.Workspace) func(string) bool {
 	return workspace.Protected
 }
 
+// resolver gives what follows the links of a workspace, nil if it has none.
+func resolver(w workspace.Workspace) func(string) (string, error) {
+	if r, ok := w.(workspace.Resolver); ok {
+		return r.Resolve
+	}
+	return nil
+}
+
 // tools gives the built-in tools the workspace supports and those of the host; none for
 // a model that cannot call tools.
 func (b *builder) tools(m Model) (*tool.Registry, error) {
@@ -372,7 +380,7 @@ func (b *builder) gate(e *run.Engine, d *record.SessionData) (func(policy.Asker)
 		if err := json.Unmarshal(p, &rules); err != nil {
 			return nil, fault.Option("permission_policy", fault.BadValue, "%v", err)
 		}
-		compiled, warnings, err := policy.Compile(rules, policy.Scope{Root: b.ws.Root(), Tools: e.Tools.Names()})
+		compiled, warnings, err := policy.Compile(rules, policy.Scope{Root: b.ws.Root(), Tools: e.Tools.Names(), Resolve: resolver(b.ws)})
 		if err != nil {
 			return nil, err
 		}

@@ -84,9 +84,11 @@ func (g *Gate) shows(o Offer) bool {
 	if o.Own {
 		return true
 	}
-	if g.parent != nil && !g.parent.shows(o) {
-		return false
-	}
+	return g.alone(o) && (g.parent == nil || g.parent.shows(o))
+}
+
+// alone is shows without the parents.
+func (g *Gate) alone(o Offer) bool {
 	switch defaults[situation{g.rules != nil, g.canAsk()}].shown {
 	case shownAll:
 		return true

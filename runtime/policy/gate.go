@@ -17,8 +17,11 @@ type Config struct {
 	Confirmation *Confirmation
 	// Asker reaches the host; without one every question is a denial.
 	Asker Asker
-	Hook  Hook  // optional
-	Guard Guard // optional
+	// Checkers gives those that count now: a host may register one while a session is
+	// open. Nil for none ever.
+	Checkers func() []Checker
+	Hook     Hook  // optional
+	Guard    Guard // optional
 	// Limits of the guards; DefaultLimits gives those of the contract.
 	Limits Limits
 	// Parent is the Gate of the session that started this one. What it denies stays
@@ -45,6 +48,7 @@ type Gate struct {
 	rules        *Rules
 	confirmation *Confirmation
 	asker        Asker
+	checkers     func() []Checker
 	hook         Hook
 	guard        Guard
 	limits       Limits
@@ -61,7 +65,10 @@ func New(c Config) *Gate {
 			c.Guard = p.guard
 		}
 	}
-	return &Gate{c.Rules, c.Confirmation, c.Asker, c.Hook, c.Guard, c.Limits, c.Parent}
+	if c.Checkers == nil {
+		c.Checkers = func() []Checker { return nil }
+	}
+	return &Gate{c.Rules, c.Confirmation, c.Asker, c.Checkers, c.Hook, c.Guard, c.Limits, c.Parent}
 }
 
 // Run gives the Gate of one run, with fresh guards.
@@ -186,7 +193,11 @@ func (g *Gate) permit(ctx context.Context, call *Call, v *Verdict) bool {
 		v.Reason = "it touches nothing but the session's own records"
 		return false
 	}
-	ruling := g.rule(CallView{Tool: call.Name, Args: call.Args}, v.Effects.ReadOnly())
+	ruling := g.rule(ctx, Checked{call.Call, v.Effects})
+	if ctx.Err() != nil {
+		*v = v.cancelled(*call)
+		return true
+	}
 	v.Rule, v.Reason = ruling.Rule, ruling.Reason
 	ask := ruling.Decision == Ask
 	if demand := v.Effects.Confirm; demand != "" && ruling.Decision != Deny {
@@ -208,16 +219,12 @@ func (g *Gate) permit(ctx context.Context, call *Call, v *Verdict) bool {
 }
 
 // rule gives the strictest word of this Gate and its parents.
-func (g *Gate) rule(call CallView, readOnly bool) Ruling {
-	own := g.decide(call, readOnly)
+func (g *Gate) rule(ctx context.Context, q Checked) Ruling {
+	own := g.own(ctx, q)
 	if g.parent == nil || own.Decision == Deny {
 		return own
 	}
-	above := g.parent.rule(call, readOnly)
-	if above.Decision == Deny || above.Decision == Ask && own.Decision == Allow {
-		return above
-	}
-	return own
+	return stricter(own, g.parent.rule(ctx, q))
 }
 
 func (g *Gate) confirm(ctx context.Context, call *Call, v *Verdict) bool {

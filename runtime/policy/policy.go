@@ -69,6 +69,24 @@ type HookAnswer struct {
 	Args   json.RawMessage
 }
 
+// Checker is the host's own opinion of every call. With a permission policy the
+// strictest word of both counts; without one the checker's word takes the place of the
+// default table. Methods may be called concurrently.
+type Checker interface {
+	// Check judges one call, after the pre-tool hook and before a question. An error
+	// denies.
+	Check(ctx context.Context, q Checked) (Ruling, error)
+	// Expose says of each tool, in order, whether a model is told of it. It is called
+	// once a run. A tool that nothing can be said of is not shown.
+	Expose(ctx context.Context, tools []string) []bool
+}
+
+// Checked is the call that a Checker judges.
+type Checked struct {
+	Call    chat.Call
+	Effects chat.Effects
+}
+
 // Guard keeps a budget.
 type Guard interface {
 	// BeforeTool is asked last, when everything else allowed the call. An error denies.

@@ -106,6 +106,9 @@ type Scope struct {
 	Root string
 	// Tools are the names of the session's tools, for warnings only; nil skips those.
 	Tools []string
+	// Resolve gives the path that is really reached through links; nil where there are
+	// none.
+	Resolve func(path string) (string, error)
 }
 
 // Warning says that a rule does not do what its author may expect.
@@ -125,6 +128,7 @@ func (w Warning) String() string {
 // Rules is a compiled Policy. It does not change and may be used concurrently.
 type Rules struct {
 	root             string
+	resolve          func(path string) (string, error)
 	disabled         bool
 	fallback         Decision
 	deny, allow, ask []rule
@@ -155,7 +159,7 @@ const (
 // Compile checks a policy and makes it ready. The error is a *fault.Error for the
 // option permission_policy.
 func Compile(p Policy, s Scope) (*Rules, []Warning, error) {
-	r := &Rules{root: s.Root, disabled: p.Enabled != nil && !*p.Enabled}
+	r := &Rules{root: s.Root, resolve: s.Resolve, disabled: p.Enabled != nil && !*p.Enabled}
 	if path.IsAbs(s.Root) {
 		r.root = path.Clean(s.Root)
 	}

@@ -92,13 +92,13 @@ func (r *Rules) read(call CallView) subject {
 		paths, readable := texts(args, "file_path")
 		more, readableToo := filesOf(args)
 		s.blind = s.blind || !readable || !readableToo
-		s.paths(r.root, append(paths, more...))
+		s.paths(r, append(paths, more...))
 	case folderPath:
 		paths, readable := texts(args, "path")
 		s.blind = s.blind || !readable
-		s.paths(r.root, rootIfNone(paths))
+		s.paths(r, rootIfNone(paths))
 	case searchPath:
-		s.search(r.root, call.Tool, args)
+		s.search(r, call.Tool, args)
 	}
 	return s
 }
@@ -115,7 +115,8 @@ func (s *subject) json(args json.RawMessage) {
 	}
 }
 
-func (s *subject) search(root, tool string, args map[string]json.RawMessage) {
+func (s *subject) search(r *Rules, tool string, args map[string]json.RawMessage) {
+	root := r.root
 	bases, readable := texts(args, "path")
 	wanted, readableToo := texts(args, "pattern")
 	s.blind = !readable || !readableToo
@@ -138,17 +139,26 @@ func (s *subject) search(root, tool string, args map[string]json.RawMessage) {
 		}
 	}
 	if !glob {
-		s.paths(root, bases)
+		s.paths(r, bases)
 	}
 }
 
-// paths adds every path: cleaned for allow, cleaned and as written for deny.
-func (s *subject) paths(root string, paths []string) {
+// paths adds every path: cleaned for allow, cleaned and as written for deny. A path that
+// leads through a link counts as the link and as the file it reaches.
+func (s *subject) paths(r *Rules, paths []string) {
 	for _, p := range paths {
-		clean := spellings(root, p)
+		clean := spellings(r.root, p)
 		s.add(clean...)
 		s.add(p, strings.TrimSpace(p), slashes(p))
 		s.narrow = append(s.narrow, clean)
+		if r.resolve == nil {
+			continue
+		}
+		if real, err := r.resolve(p); err == nil && real != clean[0] { // the workspace refuses what it cannot resolve
+			reached := spellings(r.root, real)
+			s.add(reached...)
+			s.narrow = append(s.narrow, reached)
+		}
 	}
 }
 
