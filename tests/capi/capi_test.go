@@ -85,9 +85,13 @@ func folder(t *testing.T) string {
 		"agent.acl":       agent("turns.txt"),
 		"long.acl":        agent("long.txt"),
 		"slow.acl":        agent("slow.txt"),
+		"host.acl":        agent("host.txt"),
+		"ask.acl":         agent("ask.txt"),
 		"warns.acl":       agent("turns.txt") + "no_such_key = 1\n",
 		"turns.txt":       strings.Repeat(turn, 4),
 		"long.txt":        strings.Repeat(turn, 4000), // for hosts that run until they have seen enough
+		"host.txt":        "call shout {\"text\": \"hello\"}\nend\nsay done\nend\n",
+		"ask.txt":         "call bash {\"command\": \"echo asked for\"}\nend\nsay done\nend\n",
 		"slow.txt":        "say beginning\nwait 60000\nsay done\nend\n",
 		"workspace/a.txt": "one\ntwo\n",
 	} {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestPrograms(t *testing.T) {
-	for _, name := range []string{"library", "handles", "requests", "streams", "callbacks", "calls", "fork", "signals"} {
+	for _, name := range []string{"library", "handles", "requests", "streams", "callbacks", "calls", "fork", "signals", "hosts"} {
 		for language := range languages {
 			t.Run(name+"/"+language, func(t *testing.T) {
 				if out := run(t, compile(t, language, name), folder(t)); out != "" {
@@ -33,6 +33,20 @@ func TestTwoCopiesOfTheLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, compile(t, "C11", "copy"), folder(t), second)
+}
+
+// FFI-02: the library does not claim a fault of the host as its own.
+func TestFaultOfTheHost(t *testing.T) {
+	program := compile(t, "C11", "crash")
+	for name, want := range map[string]string{"none": "signal: segmentation fault", "handler": "exit status 42"} {
+		t.Run(name, func(t *testing.T) {
+			out, err := exec.Command(program, t.TempDir(), name).CombinedOutput()
+			got := fmt.Sprint(err)
+			if strings.TrimSuffix(got, " (core dumped)") != want || len(out) > 0 {
+				t.Errorf("got %s, want %s; printed %q", got, want, out)
+			}
+		})
+	}
 }
 
 // The example compiles by the line in its head, and answers a question.
