@@ -67,8 +67,9 @@ func NewDesk(s Sender) *Desk { return &Desk{send: s, open: map[uint64]*waiting{}
 // Ask puts a question and waits for the reply. chunk, if not nil, gets progress, in
 // order, on the caller's goroutine. When ctx is done the host is told with a cancel
 // frame; the error is fault.Timeout if the request's own deadline ran out, and
-// fault.Unsupported at once if nobody hears requests, or does not any more. A failure
-// that the host reports is a *Failure. No lock is held while the host thinks, so it may
+// fault.Unsupported at once if nobody hears requests, or does not any more. A reply that
+// was accepted counts, whatever else happens in the same moment. A failure that the
+// host reports is a *Failure. No lock is held while the host thinks, so it may
 // use the library meanwhile.
 func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
@@ -85,7 +86,8 @@ func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) 
 	if err := d.add(&r, w); err != nil {
 		return nil, err
 	}
-	defer d.drop(r.ID, w)
+	defer close(w.gone)
+	defer d.take(r.ID)
 	if err := d.send.Request(r); err != nil {
 		return nil, fault.From("host.ask", err)
 	}
@@ -100,15 +102,21 @@ func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) 
 		case b := <-w.reply:
 			drainChunks(w, chunk)
 			return decodeReply(b)
-		case <-timer.C:
-			d.send.Cancel(r.ID, "timeout")
-			return nil, fault.New(fault.Timeout, "host."+r.Kind, "the host did not answer %s %q within %s", r.Kind, r.Name, r.Deadline)
-		case <-ctx.Done():
-			d.send.Cancel(r.ID, "cancelled")
-			return nil, fault.From("host."+r.Kind, context.Cause(ctx))
 		case e := <-w.end:
 			d.send.Cancel(r.ID, e.reason)
 			return nil, e.err
+		case <-timer.C:
+			if d.take(r.ID) == nil {
+				continue // the end came in the same moment
+			}
+			d.send.Cancel(r.ID, "timeout")
+			return nil, fault.New(fault.Timeout, "host."+r.Kind, "the host did not answer %s %q within %s", r.Kind, r.Name, r.Deadline)
+		case <-ctx.Done():
+			if d.take(r.ID) == nil {
+				continue
+			}
+			d.send.Cancel(r.ID, "cancelled")
+			return nil, fault.From("host."+r.Kind, context.Cause(ctx))
 		}
 	}
 }
@@ -138,11 +146,13 @@ func (d *Desk) add(r *Request, w *waiting) error {
 	return nil
 }
 
-func (d *Desk) drop(id uint64, w *waiting) {
+// take closes a question for further replies; nil if it was closed before.
+func (d *Desk) take(id uint64) *waiting {
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := d.open[id]
 	delete(d.open, id)
-	d.mu.Unlock()
-	close(w.gone)
+	return w
 }
 
 // Chunk hands in progress of a request. It waits while the asker is 64 chunks behind.
@@ -170,10 +180,7 @@ func (d *Desk) Reply(id uint64, b []byte) error {
 	if err := checkReply("host.reply", b); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	w := d.open[id]
-	delete(d.open, id)
-	d.mu.Unlock()
+	w := d.take(id)
 	if w == nil {
 		return notOpen("host.reply", id)
 	}
