@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	firstBuffer  = 64 << 10 // of a subscription; grows with the largest event
+	firstBuffer  = 4 << 10  // of a subscription; an idle one stays small
+	fullBuffer   = 64 << 10 // it grows to this with the flow, and beyond for a large event
 	defaultBatch = 256
 )
 
@@ -151,6 +152,9 @@ func (s *stream) pump(sub subscription) {
 			return
 		}
 		sub.deliver(buf[:n])
+		if n > len(buf)/2 && len(buf) < fullBuffer {
+			buf = make([]byte, 2*len(buf))
+		}
 	}
 }
 

@@ -164,7 +164,7 @@ func TestSubscriptionOfALargeEvent(t *testing.T) {
 		s, _ := h.rim.stream(h.stream)
 		var l listener
 		_ = s.subscribe(l.subscription(0, time.Millisecond))
-		large := `"` + strings.Repeat("x", 3*firstBuffer) + `"`
+		large := `"` + strings.Repeat("x", 3*fullBuffer) + `"`
 		h.tape().Append([]byte(large))
 		s.cursor.Wake()
 		synctest.Wait()

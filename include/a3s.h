@@ -328,8 +328,8 @@ a3s_status a3s_log_to_fd(int32_t fd, int32_t level);
 
 /**
  * Counts what is alive: {handles {agent, session, run, stream, registration}, calls, callbacks,
- * closing}. For the whole library also goroutines and heap_bytes. After everything was closed
- * all of handles, calls, callbacks and closing are 0.
+ * closing}; for the whole library also process {goroutines, heap_bytes, panics}. After
+ * everything was closed all but the first two of process are 0.
  *
  * @handle counts this handle and what is below it; 0 counts the whole library
  * @out_stats receives the JSON object
@@ -676,7 +676,7 @@ a3s_status a3s_host_register(a3s_handle handle, const char *kind, const char *sp
  *
  * @handle the agent, or a session of it
  * @request the number in the host_request frame
- * @json a piece of the answer, as the kind defines it
+ * @json a piece of the answer as the kind defines it; for a tool {"delta": "..."}
  * @len bytes of json, or A3S_NTS
  *
  * Owns:    nothing passes.
@@ -693,7 +693,7 @@ a3s_status a3s_host_chunk(a3s_handle handle, uint64_t request, const char *json,
  *
  * @handle the agent, or a session of it
  * @request the number in the host_request frame
- * @json the answer, or an error, as the kind defines it
+ * @json {"result": ...} as the kind defines it, or {"error": {"type", "message"}}
  * @len bytes of json, or A3S_NTS
  *
  * Owns:    nothing passes.
