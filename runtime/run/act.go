@@ -21,7 +21,6 @@ type job struct {
 	lasting bool // it has effects: its outcome is flushed
 	result  chat.Result
 	extra   []record.Fact // facts that go with the outcome
-	err     error         // the runtime broke; the run fails
 	done    chan struct{}
 }
 
@@ -30,13 +29,14 @@ type job struct {
 // lets nothing start beside it; outcomes are told in call order (S20).
 func (s *state) act(ctx context.Context, calls []chat.Call) error {
 	b := &batch{limit: make(chan struct{}, max(1, s.Limits.Parallel))}
+	defer b.wait()
 	for i, call := range calls {
 		err := s.start(ctx, b, call)
 		if err == nil {
 			continue
 		}
 		for _, rest := range calls[i+1:] { // every call of the message gets an outcome
-			b.open = append(b.open, refused(rest, cancelled(rest, "not started")))
+			b.open = append(b.open, refused(rest, cancelled(rest, notStarted)))
 		}
 		if writing := s.finish(ctx, b); writing != nil {
 			return writing
@@ -69,39 +69,45 @@ type batch struct {
 	limit chan struct{}
 }
 
+// wait waits for what is left when the run breaks off: no tool outlives its run.
+func (b *batch) wait() {
+	for _, j := range b.open {
+		<-j.done
+	}
+}
+
 // start takes one call through the Gate and begins it. Whatever comes of it, the call
 // is in the batch or told.
 func (s *state) start(ctx context.Context, b *batch, call chat.Call) error {
-	refuse := func(r chat.Result) { b.open = append(b.open, refused(call, r)) }
+	refuse := func(r chat.Result, why error) error {
+		b.open = append(b.open, refused(call, r))
+		return why
+	}
 	if ctx.Err() != nil {
-		refuse(cancelled(call, "not started"))
-		return ctx.Err()
+		return refuse(cancelled(call, notStarted), ctx.Err())
 	}
 	t, known := s.Tools.Get(call.Name)
 	v := s.gate.Check(ctx, s.question(call, t, known))
 	if err := s.verdict(ctx, call, v); err != nil {
-		return err
+		return refuse(cancelled(call, notStarted), err)
 	}
 	switch {
 	case !v.Allowed && ctx.Err() != nil:
-		refuse(cancelled(call, "the question was withdrawn"))
-		return ctx.Err()
+		return refuse(cancelled(call, "the question was withdrawn"), ctx.Err())
+	case !v.Allowed && v.Fatal != nil:
+		return refuse(v.Result, v.Fatal)
 	case !v.Allowed:
-		refuse(v.Result)
-		if v.Fatal != nil {
-			return v.Fatal
-		}
-		return nil
+		return refuse(v.Result, nil)
 	}
 	call.Args = v.Args
 	parallel := v.Effects.ReadOnly() && v.Effects.Idempotent
 	if !parallel {
 		if err := s.finish(ctx, b); err != nil {
-			return err
+			return refuse(cancelled(call, notStarted), err)
 		}
 	}
 	if err := s.intend(ctx, call, v.Effects); err != nil {
-		return err
+		return refuse(cancelled(call, notStarted), err)
 	}
 	j := &job{call: call, lasting: !v.Effects.ReadOnly(), done: make(chan struct{})}
 	b.open = append(b.open, j)
@@ -164,30 +170,37 @@ func refused(call chat.Call, r chat.Result) *job {
 	return j
 }
 
+const notStarted = "not started"
+
 func cancelled(call chat.Call, why string) chat.Result {
 	return chat.Fail(chat.ErrorKind{Type: chat.WasCancelled, Op: call.Name}, fmt.Sprintf("tool %s cancelled: %s", call.Name, why))
 }
 
-// execute runs the tool and prepares its outcome.
+// execute runs the tool and prepares its outcome. A broken tool does not end the run.
 func (s *state) execute(ctx context.Context, j *job, t tool.Tool) {
 	defer close(j.done)
-	j.err = safego.Call("run.tool", func() error {
+	if ctx.Err() != nil { // between intent and start
+		j.result = cancelled(j.call, notStarted)
+		return
+	}
+	err := safego.Call("run.tool", func() error {
 		out, err := s.RunTool(ctx, j.call, t, func(delta string) {
 			_ = s.log.Delta(ctx, event.ToolOutputDelta{ID: j.call.ID, Name: j.call.Name, Delta: delta}) // the next fact fails too
 		})
 		j.result, j.extra = out.Result, out.Facts
 		return err
 	})
-	if f := fault.From("", j.err); f != nil {
-		j.result = chat.Result{Output: "Tool execution error: " + f.Message, ExitCode: 1}
-		if f.Kind == fault.Internal {
-			j.err = nil // a broken tool must not end the run
-			s.Log(event.LogLine{Level: "error", Message: f.Message, RunID: s.in.RunID, ErrorKind: string(f.Kind), Fields: f.Details})
-		}
+	if f := fault.From("run.tool", err); f != nil {
+		j.result = chat.Result{Output: cut(s.Redact("Tool execution error: "+f.Message), maxBroken), ExitCode: 1}
+		s.Log(event.LogLine{Level: "error", Message: "tool " + j.call.Name + " broke: " + f.Message, RunID: s.in.RunID, ErrorKind: string(f.Kind), Fields: f.Details})
 	}
 }
 
-// ToolOutcome is what came of one executed tool: the bounded result, and the facts that belong to it.
+// maxBroken bounds what the model is told of a tool that broke, in bytes.
+const maxBroken = 4 << 10
+
+// ToolOutcome is what came of one executed tool: the bounded result, and the facts that
+// belong to it.
 type ToolOutcome struct {
 	Result chat.Result
 	Facts  []record.Fact
@@ -195,7 +208,7 @@ type ToolOutcome struct {
 
 // RunTool executes a call that was decided on, within its time-out, and bounds,
 // redacts and keeps its output. emit gets output while it runs, from one goroutine at
-// a time.
+// a time. An error says that the tool is broken; it may panic too.
 func (e *Engine) RunTool(ctx context.Context, call chat.Call, t tool.Tool, emit func(string)) (ToolOutcome, error) {
 	env := e.Env
 	env.Call, env.Timeout = call, e.Limits.ToolTimeout
@@ -265,14 +278,10 @@ func joined(a, b string) string {
 // finish waits for what is under way and tells the outcomes in order; those of calls
 // with effects are flushed.
 func (s *state) finish(ctx context.Context, b *batch) error {
-	open := b.open
-	b.open = nil
-	var broke error
-	for _, j := range open {
+	for len(b.open) > 0 {
+		j := b.open[0]
 		<-j.done
-		if broke == nil {
-			broke = j.err
-		}
+		b.open = b.open[1:]
 		r := j.result
 		end := event.ToolEnd{ID: j.call.ID, Name: j.call.Name, Args: j.call.Args, Output: r.Output, ExitCode: r.ExitCode, Metadata: r.Metadata, ErrorKind: r.Error}
 		tell := s.log.Write
@@ -284,5 +293,5 @@ func (s *state) finish(ctx context.Context, b *batch) error {
 		}
 		s.messages = chat.Answer(s.messages, j.call.ID, r.Output, r.ExitCode != 0)
 	}
-	return broke
+	return nil
 }

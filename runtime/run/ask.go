@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/event"
@@ -19,10 +21,10 @@ func (s *state) ask(ctx context.Context, turn int, req model.Request) (model.Ans
 	}
 	t := &teller{state: s}
 	reply, err := model.Collect(ctx, s.Model.Stream(ctx, req), func(c model.Chunk) error { return t.tell(ctx, c) })
+	reply.Message = s.scrub(t.name(reply.Message))
 	if err != nil {
 		return reply, err
 	}
-	reply.Message = t.name(reply.Message)
 	if len(reply.Message.Content) == 0 && reply.Message.ReasoningContent == "" { // case GLM-02
 		return reply, fault.Of(fault.CodeLLM, "run.ask", "the model gave an empty answer; check that it takes tools (tool_call) and thinking (reasoning) as configured").With("stop", string(reply.Stop))
 	}
@@ -32,7 +34,8 @@ func (s *state) ask(ctx context.Context, turn int, req model.Request) (model.Ans
 // teller tells the chunks of one answer and gives its calls their ids.
 type teller struct {
 	*state
-	ids []string // by slot
+	ids   map[int]string // by slot
+	order []string       // in the order the calls began
 }
 
 func (t *teller) tell(ctx context.Context, c model.Chunk) error {
@@ -54,25 +57,46 @@ func (t *teller) tell(ctx context.Context, c model.Chunk) error {
 // id gives the id of the call in a slot; ids are the runtime's own, unique in the
 // session whatever the provider sends (cases OAI-06, APRV-05).
 func (t *teller) id(slot int) string {
-	for slot >= len(t.ids) {
-		t.ids = append(t.ids, t.in.NewID())
+	id, known := t.ids[slot]
+	if !known {
+		if t.ids == nil {
+			t.ids = map[int]string{}
+		}
+		id = t.in.NewID()
+		t.ids[slot] = id
+		t.order = append(t.order, id)
 	}
-	return t.ids[slot]
+	return id
 }
 
-// name puts the ids into a collected message, whose calls are in slot order. Arguments
-// that are no JSON are kept as a JSON string, so that the message stays valid.
+// name puts the ids into a collected message, whose calls are in the order they began.
+// Arguments that are no JSON are kept as a JSON string, so that the message stays valid.
 func (t *teller) name(m chat.Message) chat.Message {
-	slot := 0
+	n := 0
 	for i, b := range m.Content {
 		if b.Type != chat.ToolUse {
 			continue
 		}
-		b.ID = t.id(slot)
+		b.ID = t.order[n]
 		b.Name = clean(b.Name)
 		b.Input = valid(b.Input)
 		m.Content[i] = b
-		slot++
+		n++
+	}
+	return m
+}
+
+// scrub takes the known secrets out of a message, so that what is shown, asked, run,
+// kept and sent on is one and the same.
+func (e *Engine) scrub(m chat.Message) chat.Message {
+	m.ReasoningContent = e.Redact(m.ReasoningContent)
+	m.Content = slices.Clone(m.Content)
+	for i, b := range m.Content {
+		b.Text, b.Content, b.Name = e.Redact(b.Text), e.Redact(b.Content), e.Redact(b.Name)
+		if b.Input != nil {
+			b.Input = json.RawMessage(e.Redact(string(b.Input)))
+		}
+		m.Content[i] = b
 	}
 	return m
 }
@@ -94,9 +118,15 @@ func valid(args json.RawMessage) json.RawMessage {
 }
 
 // clean bounds a tool name from a model.
-func clean(name string) string {
-	if len(name) > 128 {
-		return name[:128]
+func clean(name string) string { return cut(name, 128) }
+
+// cut shortens s to at most n bytes of whole characters.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	return name
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
