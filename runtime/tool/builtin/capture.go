@@ -80,6 +80,8 @@ func (c *capture) text() (string, int64) {
 // tell hands b on in pieces of whole characters, up to tellMax.
 func (c *capture) tell(b []byte) {
 	if c.told >= tellMax {
+		c.skip(c.open) // its rest is not told either
+		c.open = nil
 		c.skip(b)
 		return
 	}
