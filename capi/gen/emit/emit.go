@@ -55,7 +55,11 @@ func All(root string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []File{
+	node, err := s.node(defs, digest)
+	if err != nil {
+		return nil, err
+	}
+	return append([]File{
 		{"include/a3s.h", s.header()},
 		{"include/a3s.schema.json", schema},
 		{"capi/a3sgo.h", s.private()},
@@ -65,7 +69,7 @@ func All(root string) ([]File, error) {
 		{"capi/build.go", s.build(digest)},
 		{"bindings/python/a3s_code/_generated.py", python},
 		{"docs/options.md", s.options()},
-	}, nil
+	}, node...), nil
 }
 
 func read(root string) (*source, error) {

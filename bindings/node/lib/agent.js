@@ -1,0 +1,117 @@
+'use strict';
+// A configuration with its models; it opens sessions.
+
+const { fileURLToPath } = require('node:url');
+const { Desk } = require('./desk.js');
+const { badType } = require('./errors.js');
+const { library, closeQuietly, registry } = require('./native.js');
+const { agents, sessionRequest, watch } = require('./options.js');
+const { Session } = require('./session.js');
+const { ToolOwner } = require('./tools.js');
+const { encode, snake } = require('./wire.js');
+
+const made = Symbol('made by Agent.create');
+
+/** A configuration that was read, with the models, tools and stores it names. See index.d.ts. */
+class Agent extends ToolOwner {
+  #native;
+  #handle;
+  #desk;
+
+  constructor(token, handle) {
+    if (token !== made) throw new TypeError('use Agent.create');
+    const native = library();
+    const desk = new Desk(handle);
+    super(native, handle, desk, '');
+    this.#native = native;
+    this.#handle = handle;
+    this.#desk = desk;
+    agents.add(handle);
+    registry.register(this, () => {
+      desk.end();
+      agents.delete(handle);
+      closeQuietly(handle);
+    });
+  }
+
+  static async create(configSource, options) {
+    const request = encode(agentRequest(configSource, options), 'agent.open');
+    return new Agent(made, await library().agentOpenAsync(request));
+  }
+
+  // --- sessions ---
+
+  session(workspace, options) {
+    return this.#keep(this.#native.sessionOpen(this.#handle, sessionRequest({ workspace }, options)), options);
+  }
+
+  async sessionAsync(workspace, options) {
+    return this.#keep(await this.#native.sessionOpenAsync(this.#handle, sessionRequest({ workspace }, options)), options);
+  }
+
+  resumeSession(sessionId, options) {
+    return this.#keep(this.#native.sessionOpen(this.#handle, sessionRequest({ resume: sessionId }, options)), options);
+  }
+
+  async resumeSessionAsync(sessionId, options) {
+    return this.#keep(await this.#native.sessionOpenAsync(this.#handle, sessionRequest({ resume: sessionId }, options)), options);
+  }
+
+  async listSessions() { return this.#now('agent.list_sessions').session_ids; }
+
+  async closeSession(sessionId) {
+    return (await this.#desk.call(this.#handle, 'agent.close_session', { session_id: sessionId }, this)).closed;
+  }
+
+  // --- the end ---
+
+  async close() {
+    await this.#native.callAsync(this.#handle, 'agent.close', '{}', 0);
+    this.#desk.end();
+    agents.delete(this.#handle);
+  }
+
+  isClosed() { return this.#now('agent.info').closed; }
+
+  /** What the configuration says that may not be meant. */
+  warnings() { return this.#now('agent.info').warnings; }
+
+  async [Symbol.asyncDispose]() { await this.close(); }
+
+  // --- inside ---
+
+  #keep(handle, options) {
+    const store = options?.sessionStore;
+    watch(store);
+    try {
+      return new Session(this, handle, this.#desk, store);
+    } catch (err) {
+      closeQuietly(handle);
+      throw err;
+    }
+  }
+
+  #now(method) {
+    return JSON.parse(this.#native.call(this.#handle, method, '{}', 0));
+  }
+}
+
+function agentRequest(configSource, options = {}) {
+  if (typeof options !== 'object' || options === null) throw badType('agent.open', 'options must be an object');
+  const { env = process.env, cwd = process.cwd(), ...rest } = options;
+  const source = configSource instanceof URL ? { acl_path: fileURLToPath(configSource) } : { source: configSource };
+  return { ...source, ...snake(rest, 'agent.open'), env: variables(env), cwd };
+}
+
+function variables(env) {
+  if (typeof env !== 'object' || env === null) throw badType('agent.open', 'env must be an object of strings');
+  const out = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined) continue;
+    if (typeof value !== 'string') throw badType('agent.open', `env must be an object of strings, but ${name} is a ${typeof value}`);
+    if (name.isWellFormed() && value.isWellFormed()) out[name] = value;
+  }
+  return out;
+}
+
+module.exports = { Agent };

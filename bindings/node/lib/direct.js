@@ -1,0 +1,69 @@
+'use strict';
+// Tools that this program calls itself, without a model.
+
+const { refuse } = require('./errors.js');
+const { ToolResult } = require('./results.js');
+const { ToolOwner } = require('./tools.js');
+const { camel } = require('./wire.js');
+
+/** The part of a session that runs tools for this program. */
+class DirectTools extends ToolOwner {
+  #call;
+
+  constructor(native, handle, desk, sessionId, call) {
+    super(native, handle, desk, sessionId);
+    this.#call = call;
+  }
+
+  async tool(name, args, options) {
+    return new ToolResult(camel(await this.#call('session.tool', { name, args: args ?? {} }, options?.signal)));
+  }
+
+  readFile(path, options) {
+    return this.#output('read', { file_path: path, offset: options?.offset, limit: options?.limit }, options);
+  }
+
+  writeFile(path, content, options) {
+    return this.tool('write', { file_path: path, content }, options);
+  }
+
+  editFile(path, oldString, newString, replaceAll, options) {
+    return this.tool('edit', { file_path: path, old_string: oldString, new_string: newString, replace_all: replaceAll || undefined }, options);
+  }
+
+  ls(path, options) {
+    return this.tool('ls', { path: path ?? undefined }, options);
+  }
+
+  async glob(pattern, options) {
+    const paths = [];
+    let cursor;
+    do {
+      const result = await this.#checked('glob', { pattern, limit: 1000, cursor }, options);
+      const page = result.metadata?.page ?? {};
+      paths.push(...result.output.split('\n').slice(0, page.returned_items ?? 0));
+      cursor = page.next_cursor || undefined;
+    } while (cursor !== undefined);
+    return paths;
+  }
+
+  grep(pattern, options) {
+    return this.#output('grep', { pattern }, options);
+  }
+
+  async bash(command, options) {
+    return (await this.tool('bash', { command }, options)).output;
+  }
+
+  async #checked(name, args, options) {
+    const result = await this.tool(name, args, options);
+    if (result.exitCode === 0) return result;
+    throw refuse('TOOL_ERROR', `tool.${name}`, `Tool error: ${name}: ${result.output}`, { exit_code: result.exitCode, error_kind: result.errorKind });
+  }
+
+  async #output(name, args, options) {
+    return (await this.#checked(name, args, options)).output;
+  }
+}
+
+module.exports = { DirectTools };

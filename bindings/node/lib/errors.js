@@ -1,0 +1,67 @@
+'use strict';
+// Errors of the library as JavaScript errors. Nothing is guessed from text.
+
+const { CODES, KINDS } = require('./generated.js');
+
+const brand = Symbol('a3s.error');
+
+/** Anything the library refuses or fails at. See index.d.ts. */
+class CodeError extends Error {
+  /** Also true for the RangeError and TypeError that a bad value or a bad type is. */
+  static [Symbol.hasInstance](value) {
+    if (this !== CodeError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === 'object' && value !== null && value[brand] === true;
+  }
+}
+
+// details.reason names the native error that a JavaScript programmer expects.
+const NATIVE = { bad_value: RangeError, bad_type: TypeError };
+
+/** The error for an error object {code, status, kind, op, message, retryable, details}. */
+function errorFrom(obj) {
+  const details = typeof obj.details === 'object' && obj.details !== null ? obj.details : {};
+  const code = String(obj.code || 'INTERNAL_ERROR');
+  const Native = NATIVE[details.reason];
+  const error = new (Native ?? CodeError)(String(obj.message || code));
+  if (!Native) Object.defineProperty(error, 'name', { value: 'CodeError', configurable: true, writable: true });
+  Object.defineProperty(error, brand, { value: true });
+  return Object.assign(error, {
+    code,
+    kind: String(obj.kind || 'internal'),
+    status: Number.isInteger(obj.status) ? obj.status : KINDS.internal,
+    op: String(obj.op || ''),
+    retryable: Boolean(obj.retryable),
+    details,
+  });
+}
+
+/** An error that this package finds itself, in the shape of the library's. */
+function refuse(code, op, message, details = {}) {
+  const kind = CODES[code] ?? 'internal';
+  return errorFrom({ code, kind, status: KINDS[kind], op, message, details });
+}
+
+/** A refusal that is a TypeError, for what never reaches the library. */
+function badType(op, message, field) {
+  return refuse(field ? 'SESSION_CONFIGURATION_ERROR' : 'INVALID_REQUEST', op, message, field ? { reason: 'bad_type', field } : { reason: 'bad_type' });
+}
+
+/** A refusal that is a RangeError, for what never reaches the library. */
+function badValue(op, message, field) {
+  return refuse(field ? 'SESSION_CONFIGURATION_ERROR' : 'INVALID_REQUEST', op, message, field ? { reason: 'bad_value', field } : { reason: 'bad_value' });
+}
+
+/** The error of what an AbortSignal ended before it began. */
+function aborted(op, signal) {
+  return withCause(refuse('CANCELLED', op, 'Cancelled: the signal is aborted'), signal);
+}
+
+/** The error, with the signal's reason as its cause if the signal caused it. */
+function withCause(error, signal) {
+  if (signal?.aborted && error.code === 'CANCELLED' && error.cause === undefined) {
+    Object.defineProperty(error, 'cause', { value: signal.reason, configurable: true, writable: true });
+  }
+  return error;
+}
+
+module.exports = { CodeError, errorFrom, refuse, badType, badValue, aborted, withCause };

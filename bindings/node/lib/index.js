@@ -1,0 +1,29 @@
+'use strict';
+// libA3S for Node: an embeddable coding-agent runtime. See README.md and index.d.ts.
+
+const { Agent } = require('./agent.js');
+const { CodeError } = require('./errors.js');
+const { AgentEvent, agentEventTypesV1, eventEnvelopeV1Version, formatVerificationSummary } = require('./events.js');
+const { EventType, VERSION } = require('./generated.js');
+const { FileSessionStore, LocalWorkspaceBackend, MemorySessionStore } = require('./options.js');
+const { AgentResult, ToolResult } = require('./results.js');
+const { Session } = require('./session.js');
+const { EventStream } = require('./stream.js');
+
+module.exports = {
+  Agent,
+  AgentEvent,
+  AgentResult,
+  CodeError,
+  EventStream,
+  EventType,
+  FileSessionStore,
+  LocalWorkspaceBackend,
+  MemorySessionStore,
+  Session,
+  ToolResult,
+  VERSION,
+  agentEventTypesV1,
+  eventEnvelopeV1Version,
+  formatVerificationSummary,
+};

@@ -1,0 +1,20 @@
+// The same objects for import; there is one copy of them in a process.
+import a3s from './index.js';
+
+export const {
+  Agent,
+  AgentEvent,
+  AgentResult,
+  CodeError,
+  EventStream,
+  EventType,
+  FileSessionStore,
+  LocalWorkspaceBackend,
+  MemorySessionStore,
+  Session,
+  ToolResult,
+  VERSION,
+  agentEventTypesV1,
+  eventEnvelopeV1Version,
+  formatVerificationSummary,
+} = a3s;

@@ -1,0 +1,68 @@
+'use strict';
+// The classes of session options. Values are checked by the library, so that every language
+// refuses the same things with the same words.
+
+const { randomUUID } = require('node:crypto');
+const { badType } = require('./errors.js');
+const { loaded } = require('./native.js');
+const { encode, snake } = require('./wire.js');
+
+/** Files, shell and git of a folder of this machine. */
+class LocalWorkspaceBackend {
+  constructor(root) {
+    this.kind = 'local';
+    this.root = root;
+  }
+}
+
+/** Keeps sessions in files. The folder is made when a session is opened. */
+class FileSessionStore {
+  constructor(dir) {
+    this.kind = 'file';
+    this.dir = dir;
+  }
+
+  get backend() { return this.kind; }
+}
+
+/** Keeps sessions in memory. Save and resume with the same object: it is the store. */
+class MemorySessionStore {
+  constructor() {
+    this.kind = 'memory';
+    this.instanceId = randomUUID();
+  }
+
+  get backend() { return this.kind; }
+}
+
+/** The request that opens a session. */
+function sessionRequest(start, options) {
+  if (options !== undefined && options !== null && (typeof options !== 'object' || Array.isArray(options))) {
+    throw badType('session.open', `options must be an object, not ${Array.isArray(options) ? 'a list' : `a ${typeof options}`}`);
+  }
+  return encode({ ...start, options: snake(options ?? {}, 'session.open'), cwd: process.cwd() }, 'session.open');
+}
+
+// Agents through which the library is told that a store in memory is gone.
+const agents = new Set();
+const known = new WeakSet();
+const stores = new FinalizationRegistry((instanceId) => {
+  for (const handle of agents) {
+    try {
+      loaded().call(handle, 'agent.drop_memory_store', encode({ instance_id: instanceId }), 0);
+      return;
+    } catch {
+      // that agent is gone; another one does as well
+    }
+  }
+});
+
+/** Lets the library forget a store in memory when nobody can reach it any more. */
+function watch(store) {
+  if (store instanceof MemorySessionStore && !known.has(store)) {
+    known.add(store);
+    stores.register(store, store.instanceId);
+  }
+}
+
+module.exports = { LocalWorkspaceBackend, FileSessionStore, MemorySessionStore, sessionRequest, watch, agents };

@@ -1,0 +1,130 @@
+'use strict';
+// The events of one run.
+
+const { eventFrom } = require('./events.js');
+const { closeQuietly, library, registry } = require('./native.js');
+
+// After so many batches without a pause the other callbacks of the loop get their turn.
+const BATCHES = 4;
+
+const NONE = [];
+
+/** The events of one run in order, from its first to its terminal one. See index.d.ts. */
+class EventStream {
+  #native = library();
+  #session; // a session that is collected would take its run along
+  #run;
+  #reader;
+  #batch = NONE;
+  #at = 0;
+  #filling; // a promise while somebody waits for a batch
+  #wake; // ends that wait
+  #drained = 0;
+  #unfollow;
+  #closed = false;
+
+  constructor(session, run, signal) {
+    this.#session = session;
+    this.#run = run;
+    try {
+      this.#reader = this.#native.readerOpen(this.#native.streamOpen(run, ''));
+    } catch (err) {
+      closeQuietly(run);
+      throw err;
+    }
+    const [native, reader] = [this.#native, this.#reader];
+    registry.register(this, () => { native.readerClose(reader); closeQuietly(run); }, this);
+    if (signal) this.#follow(signal);
+  }
+
+  #follow(signal) {
+    const weak = new WeakRef(this); // a signal often lives longer than a stream
+    const abort = () => weak.deref()?.cancel(signal.reason?.message ?? signal.reason ?? '');
+    signal.addEventListener('abort', abort, { once: true });
+    this.#unfollow = () => signal.removeEventListener('abort', abort);
+  }
+
+  /** The next event as {value, done}. */
+  next() {
+    if (this.#at < this.#batch.length) return Promise.resolve({ value: this.#take(), done: false });
+    return this.#later();
+  }
+
+  async #later() {
+    while (this.#at >= this.#batch.length) {
+      if (this.#closed) return { value: undefined, done: true };
+      // Those who ask at the same time are served one after the other.
+      await (this.#filling ??= this.#fill().finally(() => { this.#filling = undefined; }));
+    }
+    return { value: this.#take(), done: false };
+  }
+
+  #take() {
+    return eventFrom(this.#batch[this.#at++]);
+  }
+
+  async #fill() {
+    if (++this.#drained > BATCHES) {
+      this.#drained = 0;
+      await new Promise(setImmediate);
+    }
+    while (!this.#closed) {
+      let text;
+      try {
+        text = this.#native.readerRead(this.#reader);
+      } catch (err) {
+        this.close();
+        throw err;
+      }
+      if (text === null) return this.close();
+      if (text !== undefined) {
+        this.#batch = JSON.parse(text);
+        this.#at = 0;
+        return;
+      }
+      this.#drained = 0;
+      await new Promise((resolve) => {
+        this.#wake = resolve;
+        this.#native.readerWait(this.#reader, resolve);
+      });
+      this.#wake = undefined;
+    }
+  }
+
+  /** Asks the run to stop; it ends with one error event with code CANCELLED. */
+  cancel(reason = '') {
+    if (!this.#closed) this.#native.runCancel(this.#run, String(reason));
+  }
+
+  /** Ends this stream. The run goes on. May be called twice. */
+  close() {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#batch = NONE;
+    this.#at = 0;
+    registry.unregister(this);
+    this.#unfollow?.();
+    this.#session = undefined;
+    this.#native.readerClose(this.#reader);
+    closeQuietly(this.#run);
+    this.#wake?.();
+  }
+
+  get closed() { return this.#closed; }
+
+  async return(value) {
+    this.close();
+    return { value, done: true };
+  }
+
+  async throw(error) {
+    this.close();
+    throw error;
+  }
+
+  [Symbol.asyncIterator]() { return this; }
+
+  async [Symbol.asyncDispose]() { this.close(); }
+}
+
+module.exports = { EventStream };

@@ -1,0 +1,97 @@
+'use strict';
+// JSON on its way in and out of the library, and the two spellings of its keys.
+
+const { badType, badValue } = require('./errors.js');
+
+/** Encodes a request. What JSON cannot say is refused instead of being dropped. */
+function encode(value, op) {
+  try {
+    return JSON.stringify(value, (key, v) => check(v, key, op));
+  } catch (err) {
+    if (err.code) throw err;
+    throw err instanceof RangeError ? badValue(op, `Invalid request: ${err.message}`) : badType(op, `Invalid request: ${err.message.split('\n')[0]}`);
+  }
+}
+
+function check(v, key, op) {
+  switch (typeof v) {
+    case 'string':
+      if (!v.isWellFormed()) throw badValue(op, `Invalid request: ${where(key)} is not valid Unicode: it holds half of a character`);
+      return v;
+    case 'number':
+      if (!Number.isFinite(v)) throw badValue(op, `Invalid request: ${where(key)} is ${v}, which JSON cannot say`);
+      return v;
+    case 'bigint':
+    case 'function':
+    case 'symbol':
+      throw badType(op, `Invalid request: ${where(key)} is a ${typeof v}, which JSON cannot say`);
+    default:
+      return v;
+  }
+}
+
+function where(key) {
+  return key === '' ? 'the value' : JSON.stringify(key);
+}
+
+/** The wire's spelling of one key. */
+function snakeKey(key) {
+  return key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
+}
+
+/** The JavaScript spelling of one key. */
+function camelKey(key) {
+  return key.replace(/_([a-z0-9])/g, (_, c) => c.toUpperCase());
+}
+
+/**
+ * Options in the wire's spelling, at every depth. A key that is spelled as on the wire is
+ * refused: with two spellings of one option the last would win.
+ */
+function snake(value, op) {
+  if (Array.isArray(value)) return value.map((v) => snake(v, op));
+  if (typeof value !== 'object' || value === null) return value;
+  const out = {};
+  for (const [key, v] of Object.entries(value)) {
+    if (key.includes('_')) throw badValue(op, `Invalid session configuration for '${key}': write ${camelKey(key)}`, key);
+    if (v !== undefined) out[snakeKey(key)] = snake(v, op);
+  }
+  return out;
+}
+
+/** The fields of one object in JavaScript's spelling; their values are left as they are. */
+function camel(obj) {
+  const out = {};
+  for (const [key, v] of Object.entries(obj)) out[camelKey(key)] = v;
+  return out;
+}
+
+/** A message of the transcript as JavaScript has it. */
+function messageFrom(m) {
+  const out = camel(m);
+  out.content = (m.content ?? []).map((b) => {
+    const { content, ...rest } = b;
+    const block = camel(rest);
+    if (content !== undefined) block.resultContent = content;
+    return block;
+  });
+  return out;
+}
+
+/** A message as the library reads it. */
+function messageTo(m) {
+  if (typeof m !== 'object' || m === null) return m;
+  const out = {};
+  for (const [key, v] of Object.entries(m)) out[snakeKey(key)] = v;
+  if (Array.isArray(m.content)) out.content = m.content.map(blockTo);
+  return out;
+}
+
+function blockTo(b) {
+  if (typeof b !== 'object' || b === null) return b;
+  const out = {};
+  for (const [key, v] of Object.entries(b)) out[key === 'resultContent' ? 'content' : snakeKey(key)] = v;
+  return out;
+}
+
+module.exports = { encode, snake, camel, messageFrom, messageTo };
