@@ -54,14 +54,14 @@ type Agent struct {
 	client *httpx.Client
 	level  int
 
-	mu       sync.Mutex
-	sessions map[string]*session.Session // guarded by mu
-	opening  map[string]bool             // ids being opened; guarded by mu
-	closed   bool                        // guarded by mu
-	control  map[*tape.Cursor]struct{}   // guarded by mu
-	backlog  [][]byte                    // log frames before the first control stream; guarded by mu
-	tools    map[string]*registration    // host tools of the agent; guarded by mu
-	scripts  map[string]*script.Client   // position of kept sessions in their scripts; guarded by mu
+	mu         sync.Mutex
+	sessions   map[string]*session.Session // guarded by mu
+	opening    map[string]bool             // ids being opened; guarded by mu
+	closed     bool                        // guarded by mu
+	control    map[*tape.Cursor]struct{}   // guarded by mu
+	backlog    [][]byte                    // log frames before the first control stream; guarded by mu
+	extensions []*registration             // of the host, oldest first; guarded by mu
+	scripts    map[string]*script.Client   // position of kept sessions in their scripts; guarded by mu
 }
 
 var levels = []string{"debug", "info", "warn", "error"}
@@ -95,7 +95,7 @@ func Open(_ context.Context, s Setup) (*Agent, error) {
 	a := &Agent{
 		setup: s, cfg: cfg, level: level,
 		sessions: map[string]*session.Session{}, opening: map[string]bool{},
-		control: map[*tape.Cursor]struct{}{}, tools: map[string]*registration{}, scripts: map[string]*script.Client{},
+		control: map[*tape.Cursor]struct{}{}, scripts: map[string]*script.Client{},
 	}
 	a.desk = host.NewDesk(sender{a})
 	if cfg.DefaultModel != "" {
@@ -163,7 +163,12 @@ func (a *Agent) Close(ctx context.Context) error {
 		c.Last()
 	}
 	a.scripts = nil
+	ended := a.extensions
+	a.extensions = nil
 	a.mu.Unlock()
+	for _, r := range ended {
+		r.end()
+	}
 	if a.client != nil {
 		a.client.Close()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/model"
+	modelhost "github.com/a3s-lab/liba3s/runtime/model/host"
 	"github.com/a3s-lab/liba3s/runtime/model/offline"
 	"github.com/a3s-lab/liba3s/runtime/model/ollama"
 	"github.com/a3s-lab/liba3s/runtime/model/openai"
@@ -40,6 +41,7 @@ type kind struct {
 	needsKey bool
 	base     string // default base URL; empty: it must be configured
 	wire     bool   // an HTTP service
+	timed    bool   // it keeps the time limit of a call itself
 }
 
 // want is one model to be opened.
@@ -58,6 +60,7 @@ type want struct {
 var kinds = map[string]kind{
 	"script":  {open: (*Agent).openScript},
 	"offline": {open: (*Agent).openOffline},
+	"host":    {open: (*Agent).openHost, timed: true},
 	"ollama":  {open: (*Agent).openOllama, base: "http://127.0.0.1:11434", wire: true},
 	"openai":  {open: (*Agent).openOpenAI, base: "https://api.openai.com", needsKey: true, wire: true},
 	"gpt":     {open: (*Agent).openOpenAI, base: "https://api.openai.com", needsKey: true, wire: true},
@@ -93,6 +96,9 @@ func (a *Agent) find(ref string) (Provider, Model, error) {
 		return Provider{Name: name}, Model{ID: id, Name: id, ToolCall: true}, nil
 	}
 	p := a.provider(name)
+	if strings.EqualFold(name, "host") {
+		return a.findHost(p, name, id)
+	}
 	if p == nil {
 		return Provider{}, Model{}, fail(at, "unknown provider %q in %q: declare providers %q { ... }", name, ref, name)
 	}
@@ -180,10 +186,51 @@ func (a *Agent) open(ctx context.Context, w want) (model.Client, error) {
 	if cfg.MaxRetries == 0 {
 		cfg.MaxRetries = -1
 	}
+	if k.timed {
+		w.timeout = 0
+	}
 	if !k.wire {
 		cfg.Base = 10 * time.Millisecond // there is no service to be spared
 	}
 	return model.Retry(model.Timeout(c, w.timeout), cfg), nil
+}
+
+// findHost resolves "host/NAME". It needs no block in the configuration; one may set what
+// the host's description of the model leaves open. Whether the host has registered it is
+// seen when a session opens, since the agent comes first.
+func (a *Agent) findHost(p *Provider, name, id string) (Provider, Model, error) {
+	m := Model{ID: id, Name: id, ToolCall: true, Temperature: true}
+	if p == nil {
+		return Provider{Name: name}, m, nil
+	}
+	if i := slices.IndexFunc(p.Models, func(m Model) bool { return m.ID == id }); i >= 0 {
+		m = p.Models[i]
+	}
+	return *p, m, nil
+}
+
+// describeHost completes a model of the host with what its registration says.
+func (a *Agent) describeHost(p Provider, m *Model) error {
+	if !strings.EqualFold(p.Name, "host") {
+		return nil
+	}
+	r, err := a.named("model", m.ID)
+	if err != nil {
+		return fault.Option("model", fault.BadValue, "%q: %v", p.Name+"/"+m.ID, err)
+	}
+	s := r.spec.(*modelhost.ModelSpec)
+	m.Window, m.MaxOutput = cmp.Or(m.Window, s.Context), cmp.Or(m.MaxOutput, s.Output)
+	m.Reasoning = m.Reasoning || s.Reasoning
+	m.ToolCall = m.ToolCall && (s.ToolCall == nil || *s.ToolCall)
+	return nil
+}
+
+func (a *Agent) openHost(ctx context.Context, w want) (model.Client, error) {
+	r, err := a.named("model", w.m.ID)
+	if err != nil {
+		return nil, err
+	}
+	return modelhost.Open(ctx, modelhost.Config{Spec: *r.spec.(*modelhost.ModelSpec), Line: r.line, Timeout: w.timeout})
 }
 
 func (a *Agent) openScript(ctx context.Context, w want) (model.Client, error) {

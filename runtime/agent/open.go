@@ -64,6 +64,13 @@ func (a *Agent) OpenSession(ctx context.Context, spec SessionSpec) (*session.Ses
 		a.sessions[b.id] = s
 	}
 	a.mu.Unlock()
+	if err == nil && !closed {
+		b.settle(s)
+		if err := a.catchUp(ctx, s); err != nil {
+			_ = s.Close(context.WithoutCancel(ctx))
+			return nil, fault.From("session.open", err)
+		}
+	}
 	if err != nil {
 		b.undo()
 		return nil, fault.From("session.open", err)
@@ -106,6 +113,7 @@ type builder struct {
 	ws      workspace.Workspace
 	warning []string
 	closers []func()
+	early   []*registration // extensions that the session is built with
 }
 
 func (b *builder) undo() {
@@ -168,6 +176,7 @@ func (b *builder) build(ctx context.Context) (*session.Session, error) {
 		ID: b.id, Engine: engine, Gate: gate, Data: data, Kept: b.kept, Journal: or(b.o.Journal, true), AutoSave: or(b.o.AutoSave, false),
 		Source: b.source, Redact: b.redact, Retention: b.retention(), StallTimeout: ms(b.o.StallTimeoutMS, defaultStall),
 		Warning: strings.Join(b.warning, "; "), Log: b.a.log, Closed: b.closed, Owner: b.a,
+		Withdraw: func(reason string) { b.a.desk.CancelSession(b.id, reason) },
 	})
 }
 
@@ -176,6 +185,7 @@ func (b *builder) closed() {
 	b.a.mu.Lock()
 	delete(b.a.sessions, b.id)
 	b.a.mu.Unlock()
+	b.a.leave(b.id)
 	for _, fn := range b.closers {
 		fn()
 	}
@@ -272,6 +282,9 @@ func (b *builder) engine(ctx context.Context, d *record.SessionData) (*run.Engin
 	if err != nil {
 		return nil, err
 	}
+	if err := b.a.describeHost(p, &m); err != nil {
+		return nil, err
+	}
 	d.LLMConfig = &record.LLMConfig{Provider: p.Name, Model: m.ID, BaseURL: m.BaseURL}
 	timeout := ms(b.o.LLMAPITimeoutMS, time.Duration(or(b.a.cfg.Limits.LLMAPITimeoutMS, 0))*time.Millisecond)
 	client, err := b.a.open(ctx, want{p: p, m: m, session: b.id, kept: b.kept != nil, timeout: timeout, attempts: or(b.o.CircuitBreakerThreshold, defaultBreaker)})
@@ -281,7 +294,7 @@ func (b *builder) engine(ctx context.Context, d *record.SessionData) (*run.Engin
 	if d.Config.MaxContextLength == 0 {
 		d.Config.MaxContextLength = cmp.Or(m.Window, defaultWindow)
 	}
-	tools, err := b.tools(m)
+	tools, err := b.tools(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +335,11 @@ func resolver(w workspace.Workspace) func(string) (string, error) {
 
 // tools gives the built-in tools the workspace supports and those of the host; none for
 // a model that cannot call tools.
-func (b *builder) tools(m Model) (*tool.Registry, error) {
+func (b *builder) tools(ctx context.Context, m Model) (*tool.Registry, error) {
+	hosted, err := b.hostTools(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if !m.ToolCall {
 		b.warning = append(b.warning, fmt.Sprintf("model %q cannot call tools (tool_call = false): none is offered", m.ID))
 		return tool.NewRegistry()
@@ -331,7 +348,7 @@ func (b *builder) tools(m Model) (*tool.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range b.a.hostTools(b.id) {
+	for _, t := range hosted {
 		if err := r.Add(t); err != nil {
 			return nil, err
 		}
@@ -355,6 +372,7 @@ func (b *builder) prompt(m Model, d *record.SessionData) *prompt.Builder {
 	p := &prompt.Builder{
 		Slots:     prompt.Slots{Role: or(o.Role, ""), Guidelines: or(o.Guidelines, ""), ResponseStyle: or(o.ResponseStyle, ""), Extra: or(o.Extra, "")},
 		Workspace: b.ws, Window: d.Config.MaxContextLength, MaxTokens: m.MaxOutput, SessionID: b.id,
+		Providers:  func() []prompt.Provider { return b.a.providers(b.id) },
 		Compaction: prompt.Compaction{On: or(o.AutoCompact, false), Threshold: or(o.AutoCompactThreshold, defaultThreshold)},
 	}
 	if o.Model != nil { // both apply only beside a model of their own (reference: contract 2.1)
@@ -371,7 +389,7 @@ func (b *builder) prompt(m Model, d *record.SessionData) *prompt.Builder {
 
 // gate compiles the policies and gives the maker of the Gate.
 func (b *builder) gate(e *run.Engine, d *record.SessionData) (func(policy.Asker) *policy.Gate, error) {
-	cfg := policy.Config{Limits: policy.Limits{
+	cfg := policy.Config{Checkers: func() []policy.Checker { return b.a.checkers(b.id) }, Limits: policy.Limits{
 		MaxParseRetries:    or(b.o.MaxParseRetries, defaultParseRetries),
 		DuplicateThreshold: or(b.o.DuplicateToolCallThreshold, defaultDuplicates),
 	}}
@@ -403,7 +421,7 @@ func (b *builder) gate(e *run.Engine, d *record.SessionData) (func(policy.Asker)
 		}
 		cfg.Confirmation = compiled
 	}
-	if _, hidden := policy.New(cfg).Select(e.Offers()); len(hidden) > 0 && cfg.Rules == nil {
+	if _, hidden := policy.New(cfg).Select(e.Offers()); len(hidden) > 0 && cfg.Rules == nil && len(cfg.Checkers()) == 0 {
 		b.warning = append(b.warning, "hidden from the model, since nobody can be asked: "+strings.Join(hidden, ", ")+" (set permission_policy or confirmation_policy)")
 	}
 	return func(asker policy.Asker) *policy.Gate {

@@ -49,6 +49,8 @@ type Builder struct {
 	ThinkingBudget int
 	SessionID      string
 	Compaction     Compaction
+	// Providers gives those that are asked at the start of a run; nil for none ever.
+	Providers func() []Provider
 }
 
 // System makes the system prompt of a run.

@@ -50,6 +50,9 @@ func (s *Session) wind() {
 	if r := s.Active(); r != nil { // a tool that does not let go keeps the run, not the session
 		within(r.done, closeTools)
 	}
+	if s.cfg.Withdraw != nil {
+		s.cfg.Withdraw("the session was closed")
+	}
 	s.seq.shut()
 	if s.cfg.Kept != nil {
 		if err := s.cfg.Kept.Close(); err != nil {

@@ -61,6 +61,9 @@ type Config struct {
 	Warning string
 	// Log takes lines for the host's log. Never nil.
 	Log func(event.LogLine)
+	// Withdraw, if not nil, takes the session's open questions to the host back; it is
+	// called while the session closes.
+	Withdraw func(reason string)
 	// Closed is called once, when the session is closed.
 	Closed func()
 	// Owner is what opened the session; the session hands it back and looks at nothing.
@@ -75,12 +78,13 @@ type Session struct {
 	stop context.CancelCauseFunc
 
 	mu        sync.Mutex
-	active    *Run                 // guarded by mu
-	closed    bool                 // guarded by mu
-	done      chan struct{}        // closed when the session is closed for good
-	asked     map[string]*question // open questions by call id; guarded by mu
-	settled   []string             // ids of the latest answered questions; guarded by mu
-	direct    sync.WaitGroup       // direct calls under way; Add under mu
+	active    *Run                   // guarded by mu
+	closed    bool                   // guarded by mu
+	done      chan struct{}          // closed when the session is closed for good
+	asked     map[string]*question   // open questions by call id; guarded by mu
+	settled   []string               // ids of the latest answered questions; guarded by mu
+	commands  map[string]hostCommand // of the host, by name; guarded by mu
+	direct    sync.WaitGroup         // direct calls under way; Add under mu
 	warning   string
 	createdAt int64
 

@@ -33,6 +33,7 @@ var floors = []floor{
 	{number: 2, pkg: event, imports: []string{faults, chat}},
 	{number: 2, pkg: model, imports: []string{faults, chat}},
 	{number: 2, pkg: workspace, imports: []string{faults, chat}},
+	{number: 3, pkg: host + "/*", imports: []string{faults, safego, host}},
 	{number: 3, pkg: record, imports: []string{faults, chat, event}},
 	{number: 3, pkg: memory, imports: []string{faults, chat}},
 	{number: 3, pkg: skill, imports: []string{faults, chat, workspace}},

@@ -7,9 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/a3s-lab/liba3s/internal/safego"
 	"github.com/a3s-lab/liba3s/runtime/chat"
@@ -70,6 +69,8 @@ type Config struct {
 	Spec      PermissionSpec
 	Line      *desk.Line
 	SessionID string
+	// Failed takes what went wrong where there is no error to return. Never nil.
+	Failed func(error)
 }
 
 // Checker asks the host. It may be used concurrently.
@@ -106,23 +107,34 @@ func (c *Checker) Expose(ctx context.Context, tools []string) []bool {
 		}
 		return shown
 	}
-	var asked errgroup.Group
-	asked.SetLimit(atOnce)
+	slots := make(chan struct{}, atOnce)
+	var asked sync.WaitGroup
 	for i, name := range tools {
-		asked.Go(func() error {
-			return safego.Call("host.permission", func() error {
-				var a PermissionVisible
-				err := c.cfg.Line.Ask(ctx, desk.Question{
-					Op: "expose", SessionID: c.cfg.SessionID, Max: maxAnswer, Params: PermissionExpose{name, c.cfg.SessionID},
-				}, &a)
-				shown[i] = err == nil && a.Visible != nil && *a.Visible
-				if err != nil {
-					return fmt.Errorf("expose %s: %w", name, err)
-				}
-				return nil
-			})
+		slots <- struct{}{}
+		asked.Add(1)
+		safego.Go("host.permission", nil, func() {
+			defer asked.Done()
+			defer func() { <-slots }()
+			shown[i] = c.visible(ctx, name)
 		})
 	}
-	_ = asked.Wait() // whoever did not answer has said no
+	asked.Wait()
 	return shown
+}
+
+func (c *Checker) visible(ctx context.Context, name string) bool {
+	var a PermissionVisible
+	err := c.cfg.Line.Ask(ctx, desk.Question{
+		Op: "expose", SessionID: c.cfg.SessionID, Max: maxAnswer, Params: PermissionExpose{name, c.cfg.SessionID},
+	}, &a)
+	if err == nil && a.Visible == nil {
+		err = fault.New(fault.Invalid, "host.permission", "the answer says nothing of visible")
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			c.cfg.Failed(fmt.Errorf("permission checker %q: expose %q: %w", c.cfg.Line.Name(), name, err))
+		}
+		return false
+	}
+	return *a.Visible
 }

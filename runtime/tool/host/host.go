@@ -5,7 +5,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,25 +15,51 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/tool"
 )
 
-// defaultDeadline of a call without a tool time-out (reference: host requests).
-const defaultDeadline = 10 * time.Minute
+const (
+	// Deadline of a call without a tool time-out (reference: host requests).
+	Deadline  = 10 * time.Minute
+	maxAnswer = 64 << 20
+)
 
-// Spec describes a host tool.
-type Spec struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
+// ToolSpec describes a tool of the host.
+type ToolSpec struct {
+	desk.Extension
+	// Description is what the model is told of the tool.
+	Description string `json:"description,omitempty"`
+	// Parameters is the JSON schema of the arguments; absent is an empty object.
+	Parameters json.RawMessage `json:"parameters,omitempty" jsonschema:"type=object"`
 	// ReadOnly says that a call changes nothing and may be repeated; without it a call
 	// counts as running a program that may do anything.
 	ReadOnly bool `json:"read_only,omitempty"`
-	// TimeoutMS bounds one call; 0 is the session's tool time-out, else 10 minutes.
-	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+}
+
+// ToolCallRequest are the parameters of "call".
+type ToolCallRequest struct {
+	// Args fit the tool's parameters.
+	Args   json.RawMessage `json:"args" jsonschema:"type=object"`
+	CallID string          `json:"call_id"`
+}
+
+// ToolChunk is a piece of output while the tool runs.
+type ToolChunk struct {
+	Delta string `json:"delta"`
+}
+
+// ToolResult is the result of "call".
+type ToolResult struct {
+	// Output is the text that the model gets.
+	Output *string `json:"output"`
+	// ExitCode is 0 for success.
+	ExitCode int            `json:"exit_code,omitempty"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+	// Error says in a typed way what failed.
+	Error *chat.ErrorKind `json:"error_kind,omitempty"`
 }
 
 // Config is a host tool and the way to the host.
 type Config struct {
-	Spec Spec
-	Desk *desk.Desk
+	Spec ToolSpec
+	Line *desk.Line
 	// SessionID names the session whose calls these are.
 	SessionID string
 }
@@ -44,23 +69,22 @@ type Tool struct{ cfg Config }
 
 var _ tool.Tool = (*Tool)(nil)
 
-// Open checks the description of a host tool.
-func Open(_ context.Context, cfg Config) (*Tool, error) {
-	s := &cfg.Spec
-	switch {
-	case s.Name == "" || len(s.Name) > 64:
-		return nil, fault.New(fault.Invalid, "host.register", "a tool needs a name of 1 to 64 bytes, got %q", s.Name).With("field", "name").With("reason", fault.BadValue)
-	case s.TimeoutMS < 0:
-		return nil, fault.New(fault.Invalid, "host.register", "timeout_ms must not be negative, got %d", s.TimeoutMS).With("field", "timeout_ms").With("reason", fault.BadValue)
+// Check refuses the description of a tool that no model can call, and completes it.
+func (s *ToolSpec) Check() error {
+	if err := s.Extension.Check(); err != nil {
+		return err
 	}
 	if len(s.Parameters) == 0 {
 		s.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	if _, err := schema.Compile(s.Parameters); err != nil {
-		return nil, fault.New(fault.Invalid, "host.register", "parameters of tool %q: %v", s.Name, err).With("field", "parameters").With("reason", fault.BadValue)
+		return fault.New(fault.Invalid, "host.register", "parameters of tool %q: %v", s.Name, err).With("field", "parameters").With("reason", fault.BadValue)
 	}
-	return &Tool{cfg}, nil
+	return nil
 }
+
+// Open makes a tool of a checked description.
+func Open(_ context.Context, cfg Config) (*Tool, error) { return &Tool{cfg}, nil }
 
 // Spec implements tool.Tool.
 func (t *Tool) Spec() chat.ToolSpec {
@@ -75,68 +99,55 @@ func (t *Tool) Effects(json.RawMessage) chat.Effects {
 	return chat.Effects{Read: true, Write: true, Exec: true, Network: true}
 }
 
-// answer is what the host replies with.
-type answer struct {
-	Output   *string         `json:"output"`
-	ExitCode int             `json:"exit_code"`
-	Metadata map[string]any  `json:"metadata"`
-	Error    *chat.ErrorKind `json:"error_kind"`
-}
-
 // Run implements tool.Tool.
 func (t *Tool) Run(ctx context.Context, env tool.Env, args json.RawMessage) (chat.Result, error) {
-	name := t.cfg.Spec.Name
-	params, err := json.Marshal(map[string]any{"args": args, "call_id": env.Call.ID})
-	if err != nil {
-		return chat.Result{}, fault.New(fault.Internal, "tool.host", "%v", err)
-	}
 	deadline := t.deadline(env)
-	reply, err := t.cfg.Desk.Ask(ctx, desk.Request{Kind: "tool", Name: name, Op: "call", Params: params, SessionID: t.cfg.SessionID, Deadline: deadline}, func(c json.RawMessage) {
-		var chunk struct {
-			Delta string `json:"delta"`
-		}
-		if json.Unmarshal(c, &chunk) == nil {
-			env.Emit(chunk.Delta)
-		}
-	})
+	var reply json.RawMessage
+	err := t.cfg.Line.Ask(ctx, desk.Question{
+		Op: "call", Params: ToolCallRequest{args, env.Call.ID}, SessionID: t.cfg.SessionID, Deadline: deadline, Max: maxAnswer,
+		Chunk: func(c json.RawMessage) error {
+			var chunk ToolChunk
+			if json.Unmarshal(c, &chunk) == nil {
+				env.Emit(chunk.Delta)
+			}
+			return nil
+		},
+	}, &reply)
 	if err != nil {
 		return t.failed(ctx, err, deadline)
 	}
-	return read(name, reply), nil
+	return read(t.cfg.Spec.Name, reply), nil
 }
 
 func (t *Tool) deadline(env tool.Env) time.Duration {
-	d := defaultDeadline
-	if env.Timeout > 0 {
-		d = env.Timeout
+	if env.Timeout <= 0 {
+		return t.cfg.Spec.Deadline(Deadline)
 	}
-	if own := time.Duration(t.cfg.Spec.TimeoutMS) * time.Millisecond; own > 0 && (own < d || env.Timeout == 0) {
-		d = own
-	}
-	return d
+	return min(env.Timeout, t.cfg.Spec.Deadline(env.Timeout))
 }
 
 // failed makes a result of a failure: the host's exception with its type and message, a
 // time-out, or a host that is not there.
 func (t *Tool) failed(ctx context.Context, err error, deadline time.Duration) (chat.Result, error) {
-	var f *desk.Failure
 	name := t.cfg.Spec.Name
-	switch {
-	case errors.As(err, &f):
+	switch f := desk.Explain(err); {
+	case f != nil:
 		return chat.Result{Output: fmt.Sprintf("Tool execution error: %s: %s", f.Type, f.Message), ExitCode: 1, Metadata: map[string]any{"exception": map[string]any{"type": f.Type, "message": f.Message}}}, nil
 	case ctx.Err() != nil:
 		return chat.Result{}, err
-	case fault.KindOf(err) == fault.Timeout:
-		return chat.Fail(chat.ErrorKind{Type: chat.TimedOut, Op: name, DurationMS: deadline.Milliseconds()}, fmt.Sprintf("tool %s timed out: the host did not answer within %s", name, deadline)), nil
-	case fault.KindOf(err) == fault.Unsupported:
-		return chat.Fail(chat.ErrorKind{Type: chat.Unsupported, Message: err.Error()}, fmt.Sprintf("tool %s cannot be called: the host does not listen for requests", name)), nil
 	}
-	return chat.Fail(chat.ErrorKind{Type: chat.Unsupported, Message: err.Error()}, fmt.Sprintf("tool %s failed: %v", name, err)), nil
+	switch fault.KindOf(err) {
+	case fault.Timeout:
+		return chat.Fail(chat.ErrorKind{Type: chat.TimedOut, Op: name, DurationMS: deadline.Milliseconds()}, fmt.Sprintf("tool %s timed out: the host did not answer within %s", name, deadline)), nil
+	case fault.Cancelled:
+		return chat.Fail(chat.ErrorKind{Type: chat.WasCancelled, Op: name}, fmt.Sprintf("tool %s was cancelled: %v", name, err)), nil
+	}
+	return chat.Fail(chat.ErrorKind{Type: chat.Unsupported, Message: err.Error()}, fmt.Sprintf("tool %s cannot be called: %v", name, err)), nil
 }
 
 // read makes a result of the host's reply; what cannot be read is a failed result.
 func read(name string, reply json.RawMessage) chat.Result {
-	var a answer
+	var a ToolResult
 	if err := json.Unmarshal(reply, &a); err != nil || a.Output == nil {
 		return chat.Result{Output: fmt.Sprintf("tool %s gave an answer that cannot be read: it needs {\"output\": string}", name), ExitCode: 1}
 	}

@@ -1,0 +1,153 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/host"
+	modelhost "github.com/a3s-lab/liba3s/runtime/model/host"
+	policyhost "github.com/a3s-lab/liba3s/runtime/policy/host"
+	prompthost "github.com/a3s-lab/liba3s/runtime/prompt/host"
+	"github.com/a3s-lab/liba3s/runtime/session"
+	toolhost "github.com/a3s-lab/liba3s/runtime/tool/host"
+)
+
+// HostKind is one line of the table of what a host can supply. A new kind is its file
+// and its line; documentation, schema and the types of the bindings come from here.
+type HostKind struct {
+	// Name, such as "tool".
+	Name string
+	// Doc says what it is, in one or two sentences.
+	Doc string
+	// Agent and Session say what it may be registered with.
+	Agent, Session bool
+	// Early kinds must be registered before the session that names them opens; the
+	// others work in open sessions too.
+	Early bool
+	// Deadline of one request where neither description nor session says otherwise.
+	Deadline time.Duration
+	// NoAnswer says what becomes of a request without an answer in time.
+	NoAnswer string
+	// Spec is the zero value of the description's type.
+	Spec any
+	// Ops are the operations of its requests.
+	Ops []HostOp
+
+	// attach brings it into an open session; nil where it is looked up when it is needed.
+	attach func(a *Agent, ctx context.Context, r *registration, s *session.Session) (detach func() error, err error)
+	// start begins what runs beside sessions; nil where there is nothing.
+	start func(a *Agent, r *registration) (stop func())
+}
+
+// HostOp is an operation of a kind.
+type HostOp struct {
+	Name string
+	Doc  string
+	// Params, Result and Chunk are zero values of the Go types that the JSON has. A nil
+	// Result is an empty one; a nil Chunk says that there are no chunks.
+	Params, Result, Chunk any
+}
+
+// HostKinds gives the table, in the order of the documentation.
+func HostKinds() []HostKind { return slices.Clone(hostKinds) }
+
+var hostKinds = []HostKind{
+	{
+		Name: "tool", Doc: "A tool that the model can call.", Agent: true, Session: true,
+		Deadline: toolhost.Deadline, NoAnswer: "a failed result of type timeout", Spec: toolhost.ToolSpec{},
+		Ops:    []HostOp{{"call", "Run a call; chunks are output while it runs.", toolhost.ToolCallRequest{}, toolhost.ToolResult{}, toolhost.ToolChunk{}}},
+		attach: (*Agent).attachTool,
+	},
+	{
+		Name: "model", Doc: "A model, used under the name host/NAME in option model or default_model.", Agent: true, Early: true,
+		Deadline: modelhost.Deadline, NoAnswer: "LLM_ERROR, retryable", Spec: modelhost.ModelSpec{},
+		Ops: []HostOp{
+			{"stream", "Answer a conversation in chunks; the result ends the answer.", modelhost.ModelRequest{}, modelhost.ModelResult{}, modelhost.ModelChunk{}},
+			{"complete", "Answer a conversation at once; asked of a model with stream = false.", modelhost.ModelRequest{}, modelhost.ModelResult{}, nil},
+		},
+	},
+	{
+		Name: "permission", Doc: "A permission checker. With a permission_policy the strictest word of both counts; without one its word takes the place of the default.", Agent: true, Session: true,
+		Deadline: policyhost.Deadline, NoAnswer: "check: deny; expose: hidden", Spec: policyhost.PermissionSpec{},
+		Ops: []HostOp{
+			{"check", "Judge a call before it runs.", policyhost.PermissionCheck{}, policyhost.PermissionDecision{}, nil},
+			{"expose", "Say whether the model is told of a tool; asked once a run for each tool.", policyhost.PermissionExpose{}, policyhost.PermissionVisible{}, nil},
+		},
+	},
+	{
+		Name: "context", Doc: "A context provider: what it knows of a prompt is quoted in the system prompt as untrusted data.", Agent: true, Session: true,
+		Deadline: prompthost.Deadline, NoAnswer: "left out and logged", Spec: prompthost.ContextSpec{},
+		Ops: []HostOp{{"query", "Give background to a prompt; asked at the start of a run.", prompthost.ContextQuery{}, prompthost.ContextResult{}, nil}},
+	},
+	{
+		Name: "command", Doc: "A slash command, answered without a model.", Agent: true, Session: true,
+		Deadline: commandDeadline, NoAnswer: "an error text as the answer", Spec: CommandSpec{},
+		Ops:    []HostOp{{"run", "Answer the command.", CommandRequest{}, CommandResult{}, nil}},
+		attach: (*Agent).attachCommand,
+	},
+}
+
+// unbuiltKinds are kinds of the contract that this version does not have.
+var unbuiltKinds = []string{"hook", "budget", "memory", "security", "store", "workspace", "log", "transport"}
+
+// kindNamed finds a line of the table.
+func kindNamed(name string) (*HostKind, error) {
+	for i := range hostKinds {
+		if hostKinds[i].Name == name {
+			return &hostKinds[i], nil
+		}
+	}
+	var names []string
+	for _, k := range hostKinds {
+		names = append(names, k.Name)
+	}
+	what := "there is no host extension of kind %q; use one of %s"
+	if slices.Contains(unbuiltKinds, name) {
+		what = "host extensions of kind %q are not built in this version; use one of %s"
+	}
+	return nil, fault.New(fault.Unsupported, "host.register", what, name, strings.Join(names, ", ")).With("kind", name)
+}
+
+// extension is what every description can do: the common part, and the check of its own.
+type extension interface {
+	Extends() host.Extension
+	Check() error
+}
+
+// decode reads a description; unknown names are refused. What it gives is a pointer to
+// the kind's type.
+func (k *HostKind) decode(spec json.RawMessage) (extension, error) {
+	v := reflect.New(reflect.TypeOf(k.Spec)).Interface()
+	if err := strictly(spec, v); err != nil {
+		reason := fault.BadValue
+		var t *json.UnmarshalTypeError
+		if errors.As(err, &t) {
+			reason = fault.BadType
+		}
+		return nil, fault.New(fault.Invalid, "host.register", "the description of a %s: %v", k.Name, err).With("field", "spec").With("reason", reason)
+	}
+	e, ok := v.(extension)
+	if !ok {
+		return nil, fault.New(fault.Internal, "host.register", "%T describes no extension", v)
+	}
+	return e, e.Check()
+}
+
+// place refuses a kind where it makes no sense; sid is empty for an agent.
+func (k *HostKind) place(sid string) error {
+	switch {
+	case sid == "" && k.Agent, sid != "" && k.Session:
+		return nil
+	case k.Early:
+		return fault.New(fault.Invalid, "host.register", "a %s is registered with the agent, before the session that names it opens", k.Name).With("kind", k.Name)
+	case sid == "":
+		return fault.New(fault.Invalid, "host.register", "a %s is registered with a session, not with an agent", k.Name).With("kind", k.Name)
+	}
+	return fault.New(fault.Invalid, "host.register", "a %s is registered with an agent, not with a session", k.Name).With("kind", k.Name)
+}

@@ -1,0 +1,10 @@
+package op
+
+import "github.com/a3s-lab/liba3s/runtime/agent"
+
+// HostKind is one line of the table of what a host can supply.
+type HostKind = agent.HostKind
+
+// HostKinds gives the table of host extensions: their descriptions, operations and
+// deadlines, with the Go types that their JSON has.
+func HostKinds() []HostKind { return agent.HostKinds() }
