@@ -176,10 +176,12 @@ func (t *Tape) chunk(n int64) *chunk {
 	return t.chunks[lo]
 }
 
-// Behind gives the lowest position of the open cursors and a channel that is closed
-// when one of them advances or goes; ok is false if there is no cursor.
-func (t *Tape) Behind() (low int64, moved <-chan struct{}, ok bool) {
+// Behind gives the lowest position of the open cursors from which nothing was trimmed
+// yet, the number of the next item without such a cursor, and a channel that is closed
+// when a cursor advances or goes.
+func (t *Tape) Behind() (low int64, moved <-chan struct{}) {
 	t.mu.Lock()
+	first := t.first
 	low = t.next
 	cursors := slices.Collect(maps.Keys(t.cursors))
 	if t.moved == nil {
@@ -188,9 +190,11 @@ func (t *Tape) Behind() (low int64, moved <-chan struct{}, ok bool) {
 	moved = t.moved
 	t.mu.Unlock() // a cursor's lock comes before a tape's
 	for _, c := range cursors {
-		low = min(low, c.at(t))
+		if at := c.at(t); at >= first {
+			low = min(low, at)
+		}
 	}
-	return low, moved, len(cursors) > 0
+	return low, moved
 }
 
 // advanced wakes who waits in Behind. t.mu is held.

@@ -229,21 +229,27 @@ func TestFDIsReadableExactlyWhileSomethingIsPending(t *testing.T) {
 
 func TestBehindSaysWhoLagsAndWhenItMoves(t *testing.T) {
 	tp := New("r", 0)
-	if _, _, ok := tp.Behind(); ok {
-		t.Fatal("a cursor where there is none")
+	tp.Append(item(0), item(1), item(2), item(3))
+	if low, _ := tp.Behind(); low != 4 {
+		t.Fatalf("without a cursor: %d", low)
 	}
-	c := NewCursor(gap)
-	c.AddTape(tp, 0, nil)
-	tp.Append(item(0), item(1))
-	low, moved, ok := tp.Behind()
-	if low != 0 || !ok {
-		t.Fatal(low, ok)
+	c, lost := NewCursor(gap), NewCursor(gap)
+	defer lost.Close()
+	lost.AddTape(tp, 0, nil)
+	tp.Trim(1)
+	c.AddTape(tp, 1, nil)
+	low, moved := tp.Behind()
+	if low != 1 {
+		t.Fatalf("%d, want that of the one that lost nothing", low)
 	}
 	drain(t, c, 10, 64)
 	select {
 	case <-moved:
 	case <-time.After(5 * time.Second):
 		t.Fatal("not told")
+	}
+	if low, _ = tp.Behind(); low != 4 {
+		t.Fatalf("after reading: %d", low)
 	}
 	c.Close()
 }

@@ -93,10 +93,11 @@ func (s *Session) late(ctx context.Context, r *Run, open *question) (policy.Answ
 }
 
 func (s *Session) required(q policy.Question) event.ConfirmationRequired {
-	sum := sha256.Sum256(q.Call.Args)
+	args := s.cfg.Redact.Bytes(q.Call.Args)
+	sum := sha256.Sum256(args)
 	effects := q.Effects
 	return event.ConfirmationRequired{
-		ToolID: q.Call.ID, ToolName: q.Call.Name, Args: q.Call.Args, TimeoutMS: q.Timeout.Milliseconds(),
+		ToolID: q.Call.ID, ToolName: q.Call.Name, Args: args, TimeoutMS: q.Timeout.Milliseconds(),
 		ArgsSHA256: hex.EncodeToString(sum[:]), Cwd: s.cfg.Data.Config.Workspace, Effects: &effects,
 	}
 }
@@ -159,7 +160,7 @@ func (s *Session) Pending() []Pending {
 		if q.settled {
 			continue
 		}
-		p := Pending{ToolID: id, ToolName: q.q.Call.Name, Args: q.q.Call.Args}
+		p := Pending{ToolID: id, ToolName: q.q.Call.Name, Args: s.cfg.Redact.Bytes(q.q.Call.Args)}
 		if !q.deadline.IsZero() {
 			p.RemainingMS = max(0, time.Until(q.deadline).Milliseconds())
 		}

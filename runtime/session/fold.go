@@ -55,7 +55,7 @@ func (f *fold) event(r *runLog, p event.Payload, m event.Metadata) {
 			r.status(record.Executing)
 		}
 	case event.ToolExecutionStart:
-		r.started[e.ID] = startedCall{readOnly: e.ReadOnly, atMS: m.TimestampMS}
+		r.started[e.ID] = startedOf(e, m.TimestampMS)
 		r.active[e.ID] = chatActive{e.Name, m.TimestampMS}
 	case event.ConfirmationRequired:
 		r.questions[e.ToolID] = chat.Call{ID: e.ToolID, Name: e.ToolName, Args: e.Args}
@@ -79,6 +79,10 @@ func (f *fold) event(r *runLog, p event.Payload, m event.Metadata) {
 		}
 		r.end(status, "", e.Message, p)
 	}
+}
+
+func startedOf(e event.ToolExecutionStart, ms int64) startedCall {
+	return startedCall{call: chat.Call{ID: e.ID, Name: e.Name, Args: e.Args}, readOnly: e.ReadOnly, atMS: ms}
 }
 
 // toolEnd derives the tool message: output is kept once, in the event (S22).
@@ -170,9 +174,12 @@ func (f *fold) stored(sid string, raw []byte, e *event.Envelope) error {
 	if m.Sequence != r.next {
 		return fault.Of(fault.CodeSerialization, "session.load", "run %q: event %d follows %d", m.RunID, m.Sequence, r.next-1)
 	}
-	p, err := event.Decode(e.Type, e.Payload)
-	if err != nil {
-		return fault.Of(fault.CodeSerialization, "session.load", "run %q event %d: %v", m.RunID, m.Sequence, err)
+	var p event.Payload // a delta adds nothing but its number: the message has the text again
+	if !isDelta(e.Type) {
+		var err error
+		if p, err = event.Decode(e.Type, e.Payload); err != nil {
+			return fault.Of(fault.CodeSerialization, "session.load", "run %q event %d: %v", m.RunID, m.Sequence, err)
+		}
 	}
 	f.event(r, p, m)
 	r.tape.Append(raw)
@@ -180,6 +187,14 @@ func (f *fold) stored(sid string, raw []byte, e *event.Envelope) error {
 		r.tape.End()
 	}
 	return nil
+}
+
+func isDelta(name string) bool {
+	switch name {
+	case event.TextDelta{}.Type(), event.ReasoningDelta{}.Type(), event.ToolInputDelta{}.Type(), event.ToolOutputDelta{}.Type():
+		return true
+	}
+	return false
 }
 
 // status moves a run on; the first terminal status wins.

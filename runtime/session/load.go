@@ -136,7 +136,7 @@ func (r *runLog) reopenEvent(env event.Envelope) {
 	}
 	switch e := p.(type) {
 	case event.ToolExecutionStart:
-		r.started[e.ID] = startedCall{readOnly: e.ReadOnly}
+		r.started[e.ID] = startedOf(e, env.Metadata.TimestampMS)
 	case event.ConfirmationRequired:
 		r.questions[e.ToolID] = chat.Call{ID: e.ToolID, Name: e.ToolName, Args: e.Args}
 	case event.ConfirmationReceived:
@@ -189,30 +189,47 @@ func settlement(r *runLog) []record.Fact {
 	for _, c := range sortedCalls(r.questions) {
 		facts = append(facts, record.Fact{Event: event.ConfirmationReceived{ToolID: c.ID, Reason: &interrupted}})
 	}
-	for _, c := range r.open {
-		facts = append(facts, record.Fact{Event: outcome(c, r.started)})
-	}
 	unknown := 0
 	for _, st := range r.started {
 		if !st.readOnly {
 			unknown++
 		}
 	}
+	facts = append(facts, outcomes(r, "its process ended")...)
 	f := fault.Of(fault.CodeInterrupted, "session.resume", "the process that ran it ended; nothing was repeated").With("outcome_unknown", unknown)
 	return append(facts, record.Fact{Event: event.FromFault(f)})
 }
 
-// outcome of a call whose process died.
-func outcome(c chat.Call, started map[string]startedCall) event.ToolEnd {
+// outcomes settles the calls that are open at the end of a run: those of the model in
+// their order, then those that other calls made.
+func outcomes(r *runLog, end string) []record.Fact {
+	var facts []record.Fact
+	inner := map[string]chat.Call{}
+	for id, st := range r.started {
+		inner[id] = st.call
+	}
+	for _, c := range r.open {
+		facts = append(facts, record.Fact{Event: outcome(c, r.started, end)})
+		delete(inner, c.ID)
+	}
+	for _, c := range sortedCalls(inner) {
+		facts = append(facts, record.Fact{Event: outcome(c, r.started, end)})
+	}
+	return facts
+}
+
+// outcome of a call that nobody finished.
+func outcome(c chat.Call, started map[string]startedCall, end string) event.ToolEnd {
 	e := event.ToolEnd{ID: c.ID, Name: c.Name, Args: c.Args, ExitCode: 1}
 	st, ran := started[c.ID]
 	switch {
 	case !ran:
-		e.Output, e.ErrorKind = "tool "+c.Name+" was not started: its process ended", &chat.ErrorKind{Type: chat.WasCancelled, Op: c.Name}
+		e.Output, e.ErrorKind = "tool "+c.Name+" was not started: "+end, &chat.ErrorKind{Type: chat.WasCancelled, Op: c.Name}
 	case st.readOnly:
-		e.Output, e.ErrorKind = "tool "+c.Name+" was interrupted: its process ended; it changed nothing and may be called again", &chat.ErrorKind{Type: chat.WasInterrupted, Op: c.Name}
+		e.Output = "tool " + c.Name + " was interrupted: " + end + "; it changed nothing and may be called again"
+		e.ErrorKind = &chat.ErrorKind{Type: chat.WasInterrupted, Op: c.Name}
 	default:
-		e.Output = "the process ended while tool " + c.Name + " was running: whether it took effect is not known; look before you repeat it"
+		e.Output = end + " while tool " + c.Name + " was running: whether it took effect is not known; look before you repeat it"
 		e.ErrorKind = &chat.ErrorKind{Type: chat.OutcomeUnknown, Op: c.Name}
 	}
 	return e

@@ -1,14 +1,17 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/a3s-lab/liba3s/internal/tape"
 	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/event"
+	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/policy"
 	"github.com/a3s-lab/liba3s/runtime/record"
 )
@@ -31,12 +34,13 @@ type runLog struct {
 	questions map[string]chat.Call        // confirmations without an answer, by call id
 	active    map[string]chatActive       // for active_tools
 	terminal  event.Payload               // how it ended
-	untold    []byte                      // the terminal event between written and told (S9)
+	untold    [][]byte                    // the last events between written and told (S9)
 	pieces    map[deltaKey]*policy.Stream // ends that the redactor holds back
 }
 
 // startedCall is a call whose intent is written.
 type startedCall struct {
+	call     chat.Call
 	readOnly bool
 	atMS     int64
 }
@@ -56,6 +60,11 @@ func newRunLog(id, sid string, first int64) *runLog {
 		questions: map[string]chat.Call{},
 		active:    map[string]chatActive{},
 	}
+}
+
+// isOver refuses facts of a run that has ended.
+func (r *runLog) isOver() error {
+	return fault.New(fault.Closed, "session.write", "run %q has ended", r.snap.ID)
 }
 
 // held gives the redacting stream of one key.
@@ -94,10 +103,7 @@ func (r *runLog) takeHeld(over func(deltaKey) bool) []heldPiece {
 // events gives the envelopes in memory from number from on.
 func (r *runLog) events(from int64, limit int) [][]byte {
 	items := r.tape.Items(from, limit)
-	if r.untold != nil && len(items) < limit {
-		items = append(items, r.untold)
-	}
-	return items
+	return append(items, r.untold[:min(len(r.untold), limit-len(items))]...)
 }
 
 // backfill reads events of r that memory no longer holds from the journal.
@@ -117,15 +123,33 @@ func (s *sequencer) backfill(r *runLog) tape.Backfill {
 					return 0, nil, err
 				}
 				if n, mine := numberIn(line, r.snap.ID); mine && n >= from {
-					return n, append([]byte(nil), line...), nil
+					return n, line, nil
 				}
 			}
 		}, stop
 	}
 }
 
-// numberIn gives the number of a journal line if it is an event of the run.
+var (
+	eventHead = []byte(`{"version":1,`)
+	metaHead  = []byte(`,"metadata":{"run_id":"`)
+	metaSeq   = []byte(`","session_id":"`)
+	seqHead   = []byte(`","sequence":`)
+)
+
+// numberIn gives the number of a journal line if it is an event of the run. An event
+// as this version writes it has both near its end; others are decoded.
 func numberIn(line []byte, run string) (int64, bool) {
+	if i := bytes.LastIndex(line, metaHead); i >= 0 && bytes.HasPrefix(line, eventHead) {
+		rest := line[i+len(metaHead):]
+		if len(rest) > len(run) && string(rest[:len(run)]) == run && bytes.HasPrefix(rest[len(run):], metaSeq) {
+			_, rest, _ = bytes.Cut(rest[len(run):], seqHead)
+			digits, _, ok := bytes.Cut(rest, []byte(","))
+			if n, err := strconv.ParseInt(string(digits), 10, 64); ok && err == nil {
+				return n, true
+			}
+		}
+	}
 	l, err := record.Decode(line)
 	if err != nil || l.Event == nil || l.Event.Metadata.RunID != run {
 		return 0, false

@@ -2,9 +2,11 @@ package session
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/a3s-lab/liba3s/internal/safego"
 	"github.com/a3s-lab/liba3s/internal/tape"
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
@@ -64,6 +66,9 @@ func keyOf(p event.Payload) (deltaKey, string) {
 	return deltaKey{}, ""
 }
 
+// ofTool says that the pieces are a tool's, which may come beside those of others.
+func (k deltaKey) ofTool() bool { return k.kind == event.ToolOutputDelta{}.Type() }
+
 func (k deltaKey) payload(text string) event.Payload {
 	switch k.kind {
 	case event.TextDelta{}.Type():
@@ -82,19 +87,19 @@ func (s *sequencer) push(ctx context.Context, r *runLog, p event.Payload) error 
 	if key.kind == "" {
 		return fault.New(fault.Internal, "session.delta", "%s is not a delta", p.Type())
 	}
-	if err := s.room(ctx, r); err != nil {
-		return err
-	}
+	s.room(ctx, r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.terminal != nil {
+		return r.isOver()
+	}
 	if s.delta != nil && (s.delta.key != key || s.delta.run != r) {
-		old := s.delta
 		if err := s.flushDelta(ctx); err != nil {
 			return err
 		}
-		if err := s.release(ctx, old.run, func(k deltaKey) bool { return k == old.key && k.kind != event.ToolOutputDelta{}.Type() }); err != nil {
-			return err
-		}
+	}
+	if err := s.release(ctx, r, func(k deltaKey) bool { return k != key && !k.ofTool() }); err != nil {
+		return err
 	}
 	whole := text
 	if s.redact != nil {
@@ -122,24 +127,31 @@ func (s *sequencer) push(ctx context.Context, r *runLog, p event.Payload) error 
 }
 
 // expire writes a delta that has waited long enough. A failure shows up at the run's
-// next fact, since the store stays broken.
+// next fact, which begins with the same delta.
 func (s *sequencer) expire(d *delta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.delta == d {
-		_ = s.flushDelta(context.Background())
+	if s.delta != d {
+		return
+	}
+	err := safego.Call("session.merge", func() error { return s.flushDelta(context.Background()) })
+	if fault.KindOf(err) == fault.Internal && s.broken == nil { // a store that panics
+		s.broken = err
 	}
 }
 
-// flushDelta writes the merged delta. s.mu is held.
+// flushDelta writes the merged delta, which stays if that fails. s.mu is held.
 func (s *sequencer) flushDelta(ctx context.Context) error {
 	d := s.delta
 	if d == nil {
 		return nil
 	}
 	d.timer.Stop()
+	if err := s.write(ctx, d.run, false, record.Fact{Event: d.key.payload(string(d.text))}); err != nil {
+		return err
+	}
 	s.delta = nil
-	return s.write(ctx, d.run, false, record.Fact{Event: d.key.payload(string(d.text))})
+	return nil
 }
 
 // release tells the ends of streams that might have been the beginning of a secret:
@@ -168,17 +180,20 @@ func over(facts []record.Fact) func(deltaKey) bool {
 		}
 	}
 	return func(k deltaKey) bool {
-		return last || k.kind != event.ToolOutputDelta{}.Type() || ended[k.id]
+		return last || !k.ofTool() || ended[k.id]
 	}
 }
 
 // append writes a group of facts of a run and tells its events. flush makes it durable.
 func (s *sequencer) append(ctx context.Context, r *runLog, flush bool, facts ...record.Fact) error {
-	if err := s.room(ctx, r); err != nil {
-		return err
+	if !control(facts) {
+		s.room(ctx, r)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r != nil && r.terminal != nil {
+		return r.isOver()
+	}
 	if err := s.flushDelta(ctx); err != nil {
 		return err
 	}
@@ -216,6 +231,8 @@ type group struct {
 	metas []event.Metadata
 	lines [][]byte // for the journal
 	told  [][]byte // for the streams
+
+	redacted []int // which facts lost a secret
 }
 
 var groups = sync.Pool{New: func() any { return new(group) }}
@@ -229,6 +246,7 @@ func (g *group) free() {
 	}
 	clear(g.metas) // the ids of a session that may be gone
 	g.buf, g.ends, g.metas, g.lines, g.told = g.buf[:0], g.ends[:0], g.metas[:0], g.lines[:0], g.told[:0]
+	g.redacted = g.redacted[:0]
 	groups.Put(g)
 }
 
@@ -236,7 +254,7 @@ func (g *group) free() {
 func (s *sequencer) encode(r *runLog, facts []record.Fact) (*group, error) {
 	g := groups.Get().(*group)
 	told := int64(0)
-	for _, f := range facts {
+	for i, f := range facts {
 		start := len(g.buf)
 		var m event.Metadata
 		if f.Event == nil {
@@ -255,7 +273,10 @@ func (s *sequencer) encode(r *runLog, facts []record.Fact) (*group, error) {
 			told++
 		}
 		if s.redact != nil {
-			g.buf = append(g.buf[:start], s.redact.Bytes(g.buf[start:])...)
+			if clean := s.redact.Bytes(g.buf[start:]); len(clean) > 0 && &clean[0] != &g.buf[start] {
+				g.buf = append(g.buf[:start], clean...)
+				g.redacted = append(g.redacted, i)
+			}
 		}
 		g.ends = append(g.ends, len(g.buf))
 		g.metas = append(g.metas, m)
@@ -272,7 +293,8 @@ func (s *sequencer) encode(r *runLog, facts []record.Fact) (*group, error) {
 	return g, nil
 }
 
-// keep hands the group to the store.
+// keep hands the group to the store. Once that fails nothing more is written before a
+// save: nobody knows what the store has.
 func (s *sequencer) keep(ctx context.Context, r *runLog, g *group, flush bool) error {
 	if s.kept == nil {
 		return nil
@@ -291,7 +313,8 @@ func (s *sequencer) keep(ctx context.Context, r *runLog, g *group, flush bool) e
 	}
 	pos, err := s.kept.Append(ctx, lines)
 	if err != nil {
-		return fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be written: %v", err)
+		s.broken = fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be written: %v", err)
+		return s.broken
 	}
 	s.first = nil
 	if r != nil && r.next == 0 {
@@ -299,7 +322,8 @@ func (s *sequencer) keep(ctx context.Context, r *runLog, g *group, flush bool) e
 	}
 	if flush {
 		if err := s.kept.Flush(ctx); err != nil {
-			return fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be flushed: %v", err)
+			s.broken = fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be flushed: %v", err)
+			return s.broken
 		}
 	}
 	return nil
@@ -308,6 +332,9 @@ func (s *sequencer) keep(ctx context.Context, r *runLog, g *group, flush bool) e
 // apply folds the group. s.mu is held.
 func (s *sequencer) apply(r *runLog, facts []record.Fact, g *group) {
 	for i, f := range facts {
+		if slices.Contains(g.redacted, i) {
+			f = asTold(g.lines[i], f)
+		}
 		switch {
 		case f.Event != nil:
 			s.fold.event(r, f.Event, g.metas[i])
@@ -319,21 +346,35 @@ func (s *sequencer) apply(r *runLog, facts []record.Fact, g *group) {
 	}
 }
 
+// control says that facts are questions, answers or the end of a run, which never wait.
+func control(facts []record.Fact) bool {
+	for _, f := range facts {
+		switch f.Event.(type) {
+		case event.ConfirmationRequired, event.ConfirmationReceived, event.ConfirmationTimeout, event.AgentEnd, event.Error:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // room waits until the memory log of a run without a store may grow: nothing that an
-// open stream has not read is dropped before stall_timeout_ms (S5).
-func (s *sequencer) room(ctx context.Context, r *runLog) error {
+// open stream has not read is dropped before stall_timeout_ms (S5). A stream that is
+// later than that loses what is dropped then, and is not waited for again until it has
+// caught up.
+func (s *sequencer) room(ctx context.Context, r *runLog) {
 	if r == nil || s.kept != nil || s.retention.Unbounded {
-		return nil
+		return
 	}
 	var deadline *time.Timer // most facts find room at once
 	for {
 		first, next, bytes := r.tape.Bounds()
 		if next-first < int64(s.retention.MaxEventsPerRun) && bytes < s.retention.MaxEventBytesPerRun {
-			return nil
+			return
 		}
-		low, moved, ok := r.tape.Behind()
-		if !ok || low > first {
-			return nil
+		low, moved := r.tape.Behind()
+		if low > first {
+			return
 		}
 		if deadline == nil {
 			deadline = time.NewTimer(s.stall)
@@ -342,14 +383,16 @@ func (s *sequencer) room(ctx context.Context, r *runLog) error {
 		select {
 		case <-moved:
 		case <-deadline.C:
-			return nil
+			r.tape.Trim(first + (next-first)/8 + 1)
+			return
 		case <-ctx.Done():
-			return nil // the terminal event must not wait; the caller sees ctx itself
+			return // the terminal event must not wait; the caller sees ctx itself
 		}
 	}
 }
 
-// trim keeps the memory of a run within its bounds. s.mu is held.
+// trim keeps the memory of a run within its bounds; without a store what an open stream
+// still has to read stays. s.mu is held.
 func (s *sequencer) trim(r *runLog) {
 	if s.retention.Unbounded {
 		return
@@ -359,7 +402,12 @@ func (s *sequencer) trim(r *runLog) {
 	if bytes > s.retention.MaxEventBytesPerRun {
 		to = max(to, first+(next-first)/8+1) // an eighth at a time
 	}
+	to = min(to, next-1)
+	if to > first && s.kept == nil {
+		low, _ := r.tape.Behind()
+		to = min(to, low)
+	}
 	if to > first {
-		r.tape.Trim(min(to, next-1))
+		r.tape.Trim(to)
 	}
 }

@@ -30,6 +30,7 @@ type Run struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	done   chan struct{}
+	over   bool   // it is ending and cannot be cancelled any more; guarded by Session.mu
 	result Result // set before done is closed
 	err    error  // set before done is closed
 }
@@ -88,7 +89,7 @@ func (s *sequencer) begin(newID func(string) string, prompt string, history []ch
 	}
 	r := newRunLog(name, s.sid, 0)
 	r.isolated = history != nil
-	r.snap.Prompt = prompt
+	r.snap.Prompt = s.redact.String(prompt)
 	r.snap.CreatedAtMS = s.now()
 	r.snap.UpdatedAtMS = r.snap.CreatedAtMS
 	if history == nil {
@@ -110,7 +111,7 @@ func (r *Run) Session() *Session { return r.s }
 // Stream opens a stream of the run from event number from on.
 func (r *Run) Stream(from int64) *tape.Cursor {
 	c := tape.NewCursor(gapFrame)
-	c.AddTape(r.log.tape, from, r.s.seq.backfill(r.log))
+	c.AddTape(r.log.tape, max(0, from), r.s.seq.backfill(r.log))
 	c.Last()
 	return c
 }
@@ -135,16 +136,16 @@ func (r *Run) Wait(ctx context.Context) (Result, error) {
 func (r *Run) Done() <-chan struct{} { return r.done }
 
 // Cancel asks the run to stop and returns at once. It reports whether it was the first
-// to ask a run that still goes on.
+// to ask a run that still goes on; if so, the run ends as cancelled.
 func (r *Run) Cancel(reason string) bool {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	if r.s.active != r || r.ctx.Err() != nil {
+	if r.over || r.ctx.Err() != nil {
 		return false
 	}
 	e := fault.Of(fault.CodeCancelled, "run", "the run was cancelled")
 	if reason != "" {
-		e = fault.Of(fault.CodeCancelled, "run", "the run was cancelled: %s", reason).With("reason", reason)
+		e = fault.Of(fault.CodeCancelled, "run", "the run was cancelled: %s", reason).With("cancel_reason", reason)
 	}
 	r.cancel(e)
 	return true
@@ -174,8 +175,15 @@ func (r *Run) run(p Prompt, history []chat.Message) {
 	r.finish(out, err, !r.log.isolated)
 }
 
-// callID makes the id of a call.
-func (r *Run) callID() string { return r.s.cfg.Source.New("call") }
+// callID makes the id of a call. It goes over the wire where a provider gave none, and
+// some take at most 40 bytes.
+func (r *Run) callID() string {
+	name := r.s.cfg.Source.New("call")
+	if r.s.cfg.Source.Deterministic() {
+		return name
+	}
+	return "call-" + strings.ReplaceAll(strings.TrimPrefix(name, "call-"), "-", "")
+}
 
 // Write implements record.Log.
 func (r *Run) Write(ctx context.Context, facts ...record.Fact) error {
@@ -196,28 +204,46 @@ func (r *Run) Delta(ctx context.Context, p event.Payload) error {
 // freed, terminal told.
 func (r *Run) finish(out run.Outcome, err error, save bool) {
 	s := r.s
-	if s.life.Err() != nil && err != nil && !errors.Is(err, fault.Of(fault.CodeCancelled, "", "")) {
-		err = fault.Of(fault.CodeCancelled, "run", "the session was closed")
+	f := fault.From("run", r.close(err))
+	if !s.seq.terminal(r.log, terminal(out, f)) {
+		return // it has ended: what came afterwards broke
 	}
-	f := fault.From("run", err)
-	s.seq.terminal(r.log, terminal(out, f))
-	if save && s.cfg.AutoSave && s.cfg.Kept != nil {
-		if err := s.Save(context.Background()); err != nil {
-			s.frame(event.PersistenceFailed{SessionID: s.cfg.ID, Operation: "auto_save", Error: err.Error()})
-			s.log(event.LogLine{Level: "warn", Message: "automatic save failed: " + err.Error(), RunID: r.ID(), ErrorKind: string(fault.KindOf(err))})
-		}
-	}
+	defer close(r.done)
+	defer s.seq.tellTerminal(r.log)
+	defer r.free()
 	if f != nil {
-		r.err = f
+		r.err = withoutSecrets(f, s.cfg.Redact)
 	} else {
 		r.result = r.resultOf(out)
 	}
-	r.cancel(nil)
+	if save && s.cfg.AutoSave && s.cfg.Kept != nil {
+		if err := s.Save(context.Background()); err != nil {
+			f := withoutSecrets(fault.From("session.save", err), s.cfg.Redact)
+			s.frame(event.PersistenceFailed{SessionID: s.cfg.ID, Operation: "auto_save", Error: f.Error()})
+			s.log(event.LogLine{Level: "warn", Message: "automatic save failed: " + f.Error(), RunID: r.ID(), ErrorKind: string(f.Kind)})
+		}
+	}
+}
+
+// close says that the run is ending, and how: one that was asked to stop was cancelled,
+// however far it came.
+func (r *Run) close(err error) error {
+	s := r.s
 	s.mu.Lock()
-	s.active = nil
-	s.mu.Unlock()
-	s.seq.tellTerminal(r.log)
-	close(r.done)
+	defer s.mu.Unlock()
+	r.over = true
+	if r.ctx.Err() == nil || errors.Is(err, fault.Of(fault.CodeCancelled, "", "")) {
+		return err
+	}
+	return context.Cause(r.ctx)
+}
+
+// free gives the lease back.
+func (r *Run) free() {
+	r.cancel(nil)
+	r.s.mu.Lock()
+	r.s.active = nil
+	r.s.mu.Unlock()
 }
 
 func terminal(out run.Outcome, f *fault.Error) event.Payload {
@@ -229,49 +255,54 @@ func terminal(out run.Outcome, f *fault.Error) event.Payload {
 
 func (r *Run) resultOf(out run.Outcome) Result {
 	r.s.seq.mu.Lock()
-	calls := r.log.calls
+	calls, text := r.log.calls, r.log.snap.ResultText
 	r.s.seq.mu.Unlock()
 	return Result{
-		RunID: r.ID(), Text: out.Text, ToolCallsCount: calls,
+		RunID: r.ID(), Text: text, ToolCallsCount: calls,
 		PromptTokens: out.Usage.PromptTokens, CompletionTokens: out.Usage.CompletionTokens, TotalTokens: out.Usage.TotalTokens,
 		VerificationStatus: noVerification.Status, VerificationSummaryText: "no verification was run", VerificationSummary: noVerification,
 	}
 }
 
-// terminal writes and flushes how a run ended without telling it yet. If the store
-// fails it is numbered all the same: every run ends in exactly one terminal event.
-func (s *sequencer) terminal(r *runLog, p event.Payload) {
+// terminal writes and flushes how a run ended without telling it yet; false if it has
+// ended before. Calls that are open get their outcomes. If the store fails all of it is
+// numbered all the same: every run ends in exactly one terminal event.
+func (s *sequencer) terminal(r *runLog, p event.Payload) bool {
 	ctx := context.Background()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.terminal != nil {
+		return false
+	}
 	failed := s.flushDelta(ctx)
+	s.delta = nil
 	if failed == nil {
 		failed = s.release(ctx, r, func(deltaKey) bool { return true })
 	}
-	last := []record.Fact{{Event: p}}
+	last := append(outcomes(r, "the run ended"), record.Fact{Event: p})
 	g, err := s.encode(r, last)
 	if err != nil { // metadata that cannot be encoded must not cost the terminal event
-		last[0].Event = event.FromFault(fault.From("run", err))
+		last = []record.Fact{{Event: event.FromFault(fault.New(fault.Internal, "run", "%v", err))}}
 		g, _ = s.encode(r, last)
 	}
 	if failed == nil {
 		failed = s.keep(ctx, r, g, true)
 	}
-	if failed != nil && s.broken == nil {
-		s.broken = failed
-	}
 	s.apply(r, last, g)
-	r.untold = bytes.Clone(g.told[0])
+	for _, b := range g.told {
+		r.untold = append(r.untold, bytes.Clone(b))
+	}
 	g.free()
+	return true
 }
 
-// tellTerminal tells the last event of a run and ends its tape.
+// tellTerminal tells the last events of a run and ends its tape.
 func (s *sequencer) tellTerminal(r *runLog) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := r.untold
 	r.untold = nil
-	r.tape.Append(last)
+	r.tape.Append(last...)
 	r.tape.End()
 	s.evict()
 }
