@@ -92,7 +92,7 @@ func prepare(t *testing.T, sc *scenario, d driver) (*play, error) {
 		if !ok {
 			continue
 		}
-		text = strings.ReplaceAll(p.place.fill(text), "$UNIQUE", filepath.Base(dir)+sc.name)
+		text = strings.ReplaceAll(p.place.fill(text), "$UNIQUE", dir)
 		if err := json.Unmarshal([]byte(text), into); err != nil {
 			return nil, fmt.Errorf("%s: %v", name, err)
 		}
