@@ -59,6 +59,10 @@ func All(root string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
+	rust, err := s.rust(defs, digest)
+	if err != nil {
+		return nil, err
+	}
 	return append([]File{
 		{"include/a3s.h", s.header()},
 		{"include/a3s.schema.json", schema},
@@ -69,7 +73,7 @@ func All(root string) ([]File, error) {
 		{"capi/build.go", s.build(digest)},
 		{"bindings/python/a3s_code/_generated.py", python},
 		{"docs/options.md", s.options()},
-	}, node...), nil
+	}, append(node, rust...)...), nil
 }
 
 func read(root string) (*source, error) {
