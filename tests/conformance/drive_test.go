@@ -23,6 +23,8 @@ type driver interface {
 type agent interface {
 	session(resume string, p place, options json.RawMessage) (session, error)
 	register(t *hostTool) error
+	// check says what the tools of the host found wrong, when the agent is closed.
+	check(tools []*hostTool) error
 	sessions() []string
 	close() error
 }
@@ -76,7 +78,11 @@ func pump(seq func(func(a3s.Event, error) bool), sink *sink) {
 // facade drives package a3s.
 type facade struct{}
 
-type facadeAgent struct{ *a3s.Agent }
+type facadeAgent struct {
+	*a3s.Agent
+	tools []*a3s.Tool
+	calling
+}
 
 func (facade) open(p place, env map[string]string) (agent, error) {
 	ctx, cancel := bounded()
@@ -85,10 +91,10 @@ func (facade) open(p place, env map[string]string) (agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return facadeAgent{a}, nil
+	return &facadeAgent{Agent: a}, nil
 }
 
-func (a facadeAgent) session(resume string, p place, options json.RawMessage) (session, error) {
+func (a *facadeAgent) session(resume string, p place, options json.RawMessage) (session, error) {
 	ctx, cancel := bounded()
 	defer cancel()
 	o, err := rt.DecodeOptions(options)
@@ -104,13 +110,23 @@ func (a facadeAgent) session(resume string, p place, options json.RawMessage) (s
 	if err != nil {
 		return nil, err
 	}
+	for _, t := range a.tools {
+		if err := s.RegisterTool(t); err != nil {
+			return nil, err
+		}
+	}
 	return facadeSession{s}, nil
 }
 
-func (a facadeAgent) register(*hostTool) error { return fmt.Errorf("%w: no host tools", errLacking) }
-func (a facadeAgent) sessions() []string       { return a.ListSessions() }
+func (a *facadeAgent) register(t *hostTool) error {
+	made, err := t.goTool(&a.calling)
+	a.tools = append(a.tools, made)
+	return err
+}
 
-func (a facadeAgent) close() error {
+func (a *facadeAgent) sessions() []string { return a.ListSessions() }
+
+func (a *facadeAgent) close() error {
 	ctx, cancel := bounded()
 	defer cancel()
 	return a.Close(ctx)
@@ -251,6 +267,13 @@ func (a *tableAgent) close() error {
 		a.desk.wait()
 	}
 	return err
+}
+
+func (a *tableAgent) check(tools []*hostTool) error {
+	if a.desk == nil {
+		return nil
+	}
+	return a.desk.calling.check(tools)
 }
 
 type tableSession struct{ *rs.Session }

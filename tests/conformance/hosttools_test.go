@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,35 +13,107 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/op"
 )
 
-// hostTool is an entry of host_tools.json: a tool of the host with its one answer.
+// hostTool is an entry of host_tools.json: a tool of the host with one parameter, text,
+// and its one answer.
 type hostTool struct {
-	Name        string            `json:"name"`
-	Description string            `json:"description"`
-	Parameters  map[string]string `json:"parameters"` // name to JSON type; all are required
-	ReadOnly    bool              `json:"read_only"`
-	TimeoutMS   int               `json:"timeout_ms"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	ReadOnly    bool   `json:"read_only"`
+	TimeoutMS   int    `json:"timeout_ms"`
 	// Calls is how often it must have been called; nil for any number.
 	Calls  *int `json:"calls"`
 	Answer struct {
 		Chunks    []string       `json:"chunks"`
-		Wait      bool           `json:"wait"` // until the call is withdrawn; the answer then comes too late
-		Output    *string        `json:"output"`
+		Wait      bool           `json:"wait"`   // until the call is withdrawn; the answer then comes too late
+		Output    *string        `json:"output"` // nil for the text it was given
 		ExitCode  int            `json:"exit_code"`
 		Metadata  map[string]any `json:"metadata,omitempty"`
-		Error     map[string]any `json:"error"`
+		Error     *hostError     `json:"error"`
 		Garbage   bool           `json:"garbage"`
 		Twice     bool           `json:"twice"`
 		Withdrawn string         `json:"withdrawn"` // the reason that the withdrawal must give
 	} `json:"answer"`
 }
 
-func (t *hostTool) spec() []byte {
-	properties, required := map[string]any{}, []string{}
-	for name, kind := range t.Parameters {
-		properties[name] = map[string]any{"type": kind}
-		required = append(required, name)
+type hostError struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// calling counts calls and gathers what the host's side finds wrong.
+type calling struct {
+	mu    sync.Mutex
+	calls map[string]int
+	wrong []error
+}
+
+func (c *calling) called(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == nil {
+		c.calls = map[string]int{}
 	}
-	spec := map[string]any{"name": t.Name, "description": t.Description, "parameters": map[string]any{"type": "object", "properties": properties, "required": required}}
+	c.calls[name]++
+}
+
+func (c *calling) blame(err error) {
+	c.mu.Lock()
+	c.wrong = append(c.wrong, err)
+	c.mu.Unlock()
+}
+
+// check says what went wrong, if anything did.
+func (c *calling) check(tools []*hostTool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range tools {
+		if t.Calls != nil && c.calls[t.Name] != *t.Calls {
+			return fmt.Errorf("host tool %s was called %d times, want %d", t.Name, c.calls[t.Name], *t.Calls)
+		}
+	}
+	return errors.Join(c.wrong...)
+}
+
+// goTool makes a tool of package a3s. It can say what a Go function can say: a text or
+// an error.
+func (t *hostTool) goTool(c *calling) (*a3s.Tool, error) {
+	a := t.Answer
+	if a.Garbage || a.Twice || a.ExitCode != 0 || a.Metadata != nil {
+		return nil, fmt.Errorf("%w: the answer of host tool %s", errLacking, t.Name)
+	}
+	options := []a3s.ToolOption{a3s.ToolTimeout(time.Duration(t.TimeoutMS) * time.Millisecond)}
+	if t.ReadOnly {
+		options = append(options, a3s.ReadOnly())
+	}
+	type given struct {
+		Text string `json:"text"`
+	}
+	return a3s.NewTool(t.Name, t.Description, func(ctx context.Context, p given, emit func(string)) (string, error) {
+		c.called(t.Name)
+		for _, chunk := range a.Chunks {
+			emit(chunk)
+		}
+		if a.Wait {
+			select {
+			case <-ctx.Done():
+			case <-time.After(patience):
+				c.blame(fmt.Errorf("host tool %s: nobody withdrew the call", t.Name))
+			}
+		}
+		switch {
+		case a.Error != nil:
+			return "", fmt.Errorf("%s: %s", a.Error.Type, a.Error.Message)
+		case a.Output != nil:
+			return *a.Output, nil
+		}
+		return p.Text, nil
+	}, options...)
+}
+
+// spec describes the tool for registration.
+func (t *hostTool) spec() []byte {
+	parameters := map[string]any{"type": "object", "properties": map[string]any{"text": map[string]any{"type": "string"}}, "required": []string{"text"}, "additionalProperties": false}
+	spec := map[string]any{"name": t.Name, "description": t.Description, "parameters": parameters}
 	if t.ReadOnly {
 		spec["read_only"] = true
 	}
@@ -50,8 +123,8 @@ func (t *hostTool) spec() []byte {
 	return []byte(encode(spec))
 }
 
-// reply is the answer to a call with these arguments.
-func (t *hostTool) reply(args any) []byte {
+// reply is the answer to a call with this text.
+func (t *hostTool) reply(text string) []byte {
 	a := t.Answer
 	switch {
 	case a.Error != nil:
@@ -59,28 +132,27 @@ func (t *hostTool) reply(args any) []byte {
 	case a.Garbage:
 		return []byte(`{"result":{"output":5}}`)
 	case a.Output == nil:
-		s := encode(args)
-		a.Output = &s
+		a.Output = &text
 	}
 	return []byte(encode(map[string]any{"result": map[string]any{"output": *a.Output, "exit_code": a.ExitCode, "metadata": a.Metadata}}))
 }
 
-// hostDesk is the host's side: it hears requests and lets the tools answer.
+// hostDesk is the host's side of the table of operations: it hears requests and lets
+// the tools answer.
 type hostDesk struct {
 	agent *tableAgent
 	done  chan struct{}
+	calling
 
-	mu    sync.Mutex
+	lock  sync.Mutex
 	tools map[string]*hostTool
-	calls map[string]int
 	open  map[uint64]chan string // withdrawals by request
-	wrong []error
 	work  sync.WaitGroup
 }
 
 func (a *tableAgent) register(t *hostTool) error {
 	if a.desk == nil {
-		d := &hostDesk{agent: a, done: make(chan struct{}), tools: map[string]*hostTool{}, calls: map[string]int{}, open: map[uint64]chan string{}}
+		d := &hostDesk{agent: a, done: make(chan struct{}), tools: map[string]*hostTool{}, open: map[uint64]chan string{}}
 		st, err := op.OpenStream(context.Background(), a.Agent, nil)
 		if err != nil {
 			return err
@@ -98,17 +170,11 @@ func (a *tableAgent) register(t *hostTool) error {
 			}
 		}()
 	}
-	a.desk.mu.Lock()
+	a.desk.lock.Lock()
 	a.desk.tools[t.Name] = t
-	a.desk.mu.Unlock()
+	a.desk.lock.Unlock()
 	_, err := op.HostRegister(context.Background(), a.Agent, "tool", t.spec())
 	return err
-}
-
-func (d *hostDesk) blame(err error) {
-	d.mu.Lock()
-	d.wrong = append(d.wrong, err)
-	d.mu.Unlock()
 }
 
 func (d *hostDesk) hear(e a3s.Event) {
@@ -117,23 +183,25 @@ func (d *hostDesk) hear(e a3s.Event) {
 		Name    string `json:"name"`
 		Reason  string `json:"reason"`
 		Params  struct {
-			Args any `json:"args"`
+			Args struct {
+				Text string `json:"text"`
+			} `json:"args"`
 		} `json:"params"`
 	}
 	if err := json.Unmarshal(e.Payload, &f); err != nil {
 		d.blame(err)
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.lock.Lock()
+	defer d.lock.Unlock()
 	switch e.Type {
 	case "host_request":
 		t := d.tools[f.Name]
-		d.calls[f.Name]++
+		d.called(f.Name)
 		gone := make(chan string, 1)
 		d.open[f.Request] = gone
 		d.work.Go(func() {
-			if err := d.serve(t, f.Request, f.Params.Args, gone); err != nil {
+			if err := d.serve(t, f.Request, f.Params.Args.Text, gone); err != nil {
 				d.blame(err)
 			}
 		})
@@ -145,14 +213,14 @@ func (d *hostDesk) hear(e a3s.Event) {
 }
 
 // serve answers one call as its tool is told to.
-func (d *hostDesk) serve(t *hostTool, request uint64, args any, gone <-chan string) error {
+func (d *hostDesk) serve(t *hostTool, request uint64, text string, gone <-chan string) error {
 	ctx := context.Background()
 	for _, c := range t.Answer.Chunks {
 		if err := op.HostChunk(ctx, d.agent.Agent, request, []byte(encode(map[string]any{"delta": c}))); err != nil {
 			return err
 		}
 	}
-	reply := func() error { return op.HostReply(ctx, d.agent.Agent, request, t.reply(args)) }
+	reply := func() error { return op.HostReply(ctx, d.agent.Agent, request, t.reply(text)) }
 	late := func(when string) error {
 		if err := reply(); fault.KindOf(err) != fault.NotFound {
 			return fmt.Errorf("host tool %s: %s answer gave %v, want not_found", t.Name, when, err)
@@ -179,22 +247,8 @@ func (d *hostDesk) serve(t *hostTool, request uint64, args any, gone <-chan stri
 	return nil
 }
 
-// wait ends with the agent; check says what went wrong.
+// wait ends when everything was heard and answered.
 func (d *hostDesk) wait() {
 	<-d.done
 	d.work.Wait()
-}
-
-func (d *hostDesk) check(tools []*hostTool) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, t := range tools {
-		if t.Calls != nil && d.calls[t.Name] != *t.Calls {
-			return fmt.Errorf("host tool %s was called %d times, want %d", t.Name, d.calls[t.Name], *t.Calls)
-		}
-	}
-	for _, err := range d.wrong {
-		return err
-	}
-	return nil
 }

@@ -125,8 +125,8 @@ func (p *play) run() error {
 		if closing := a.close(); err == nil && closing != nil {
 			err = fmt.Errorf("closing the agent: %v", closing)
 		}
-		if t, ok := a.(*tableAgent); ok && t.desk != nil && err == nil {
-			err = t.desk.check(p.tools)
+		if err == nil {
+			err = a.check(p.tools)
 		}
 	}
 	return err
