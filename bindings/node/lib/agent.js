@@ -4,7 +4,7 @@
 const { fileURLToPath } = require('node:url');
 const { Desk } = require('./desk.js');
 const { badType } = require('./errors.js');
-const { library, closeQuietly, registry } = require('./native.js');
+const { library, closeQuietly, whenGone } = require('./native.js');
 const { agents, sessionRequest, watch } = require('./options.js');
 const { Session } = require('./session.js');
 const { ToolOwner } = require('./tools.js');
@@ -27,11 +27,7 @@ class Agent extends ToolOwner {
     this.#handle = handle;
     this.#desk = desk;
     agents.add(handle);
-    registry.register(this, () => {
-      desk.end();
-      agents.delete(handle);
-      closeQuietly(handle);
-    });
+    whenGone(this, release, desk, handle);
   }
 
   static async create(configSource, options) {
@@ -94,6 +90,12 @@ class Agent extends ToolOwner {
   #now(method) {
     return JSON.parse(this.#native.call(this.#handle, method, '{}', 0));
   }
+}
+
+function release(desk, handle) {
+  desk.end();
+  agents.delete(handle);
+  closeQuietly(handle);
 }
 
 function agentRequest(configSource, options = {}) {

@@ -103,7 +103,19 @@ function closeQuietly(handle) {
   }
 }
 
-// Handles of objects that nobody can reach any more.
-const registry = new FinalizationRegistry((release) => release());
+const registry = new FinalizationRegistry(({ release, args }) => release(...args));
 
-module.exports = { library, loaded, closeQuietly, registry, candidates, explain };
+/**
+ * Calls release with the arguments when nobody can reach the object any more. release is a
+ * function of its module and no closure: one made in a method would keep the object alive.
+ */
+function whenGone(object, release, ...args) {
+  registry.register(object, { release, args }, object);
+}
+
+/** whenGone is no longer needed. */
+function released(object) {
+  registry.unregister(object);
+}
+
+module.exports = { library, loaded, closeQuietly, whenGone, released, candidates, explain };

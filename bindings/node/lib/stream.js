@@ -2,7 +2,7 @@
 // The events of one run.
 
 const { eventFrom } = require('./events.js');
-const { closeQuietly, library, registry } = require('./native.js');
+const { closeQuietly, library, released, whenGone } = require('./native.js');
 
 // After so many batches without a pause the other callbacks of the loop get their turn.
 const BATCHES = 4;
@@ -32,8 +32,7 @@ class EventStream {
       closeQuietly(run);
       throw err;
     }
-    const [native, reader] = [this.#native, this.#reader];
-    registry.register(this, () => { native.readerClose(reader); closeQuietly(run); }, this);
+    whenGone(this, release, this.#native, this.#reader, run);
     if (signal) this.#follow(signal);
   }
 
@@ -102,7 +101,7 @@ class EventStream {
     this.#closed = true;
     this.#batch = NONE;
     this.#at = 0;
-    registry.unregister(this);
+    released(this);
     this.#unfollow?.();
     this.#session = undefined;
     this.#native.readerClose(this.#reader);
@@ -125,6 +124,11 @@ class EventStream {
   [Symbol.asyncIterator]() { return this; }
 
   async [Symbol.asyncDispose]() { this.close(); }
+}
+
+function release(native, reader, run) {
+  native.readerClose(reader);
+  closeQuietly(run);
 }
 
 module.exports = { EventStream };

@@ -1,0 +1,2 @@
+export * from './index.js';
+export type * as wire from './generated.js';
