@@ -5,6 +5,7 @@ package id
 
 import (
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -60,6 +61,21 @@ func (s *Source) New(kind string) string {
 		return New(kind)
 	}
 	return s.prefix + "-" + strconv.FormatUint(s.next.Add(1)-1, 10)
+}
+
+// Taken notes an id that is in use already, so that New does not give it again: the
+// numbers of a deterministic Source begin anew with every one.
+func (s *Source) Taken(id string) {
+	digits, ok := strings.CutPrefix(id, s.prefix+"-")
+	if s.prefix == "" || !ok {
+		return
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil {
+		return
+	}
+	for now := s.next.Load(); now <= n && !s.next.CompareAndSwap(now, n+1); now = s.next.Load() {
+	}
 }
 
 // NowMS is the time in Unix milliseconds.

@@ -93,3 +93,14 @@ func TestSource(t *testing.T) {
 		})
 	}
 }
+
+func TestTaken(t *testing.T) {
+	s := id.Sequence("x")
+	for _, taken := range []string{"x-3", "x-1", "y-9", "x-", "x-7b", "x--9", "x-99999999999999999999", "x"} {
+		s.Taken(taken)
+	}
+	if got := s.New("run"); got != "x-4" {
+		t.Errorf("got %s", got)
+	}
+	new(id.Source).Taken("-1") // a system source has nothing to skip
+}

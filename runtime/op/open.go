@@ -102,28 +102,15 @@ func StartRun(_ context.Context, s *session.Session, request []byte) (*session.R
 	if err := Decode("run.start", request, &r); err != nil {
 		return nil, err
 	}
-	p, err := r.prompt()
-	if err != nil {
-		return nil, err
-	}
-	return s.Start(p)
+	return s.Start(r.prompt())
 }
 
-func (r RunStart) prompt() (session.Prompt, error) {
+func (r RunStart) prompt() session.Prompt {
 	p := session.Prompt{Text: r.Prompt}
-	if r.History == nil {
-		return p, nil
+	if r.History != nil {
+		p.History = append([]chat.Message{}, *r.History...) // not nil, however short
 	}
-	p.History = *r.History
-	if p.History == nil {
-		p.History = []chat.Message{}
-	}
-	for i, m := range p.History {
-		if err := m.Check(); err != nil {
-			return p, fault.Of(fault.CodeInvalidRequest, "run.start", "history[%d]: %v", i, err).With("field", "history").With("reason", fault.BadValue)
-		}
-	}
-	return p, nil
+	return p
 }
 
 // Stream is a cursor that its source forgets when it is closed.

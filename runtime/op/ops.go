@@ -264,11 +264,7 @@ func maybe(r record.RunSnapshot, ok bool) MaybeRun {
 // send is run_start and run_wait in one. When ctx ends the run is cancelled and waited
 // for: nothing goes on behind the caller's back (S8).
 func send(ctx context.Context, s *session.Session, p RunStart) (session.Result, error) {
-	prompt, err := p.prompt()
-	if err != nil {
-		return session.Result{}, err
-	}
-	r, err := s.Start(prompt)
+	r, err := s.Start(p.prompt())
 	if err != nil {
 		return session.Result{}, err
 	}

@@ -27,6 +27,11 @@ func (s *Session) Close(ctx context.Context) error {
 	if first {
 		safego.Go("session.close", func(err error) { s.log(event.LogLine{Level: "error", Message: err.Error()}) }, s.wind)
 	}
+	select { // one that is closed says so even if ctx has ended too
+	case <-s.done:
+		return nil
+	default:
+	}
 	select {
 	case <-s.done:
 		return nil
@@ -41,14 +46,18 @@ func (s *Session) wind() {
 	s.CancelConfirmations("the session was closed")
 	if r := s.Active(); r != nil {
 		r.Cancel("the session was closed")
-		within(r.done, closeRun)
+		ctx, cancel := context.WithTimeout(context.Background(), closeRun)
+		wait(ctx, r.done)
+		cancel()
 	}
 	s.stop(fault.Of(fault.CodeCancelled, "session", "the session was closed"))
 	direct := make(chan struct{})
 	safego.Go("session.close", nil, func() { s.direct.Wait(); close(direct) })
-	within(direct, closeTools)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTools)
+	defer cancel()
+	wait(ctx, direct)
 	if r := s.Active(); r != nil { // a tool that does not let go keeps the run, not the session
-		within(r.done, closeTools)
+		wait(ctx, r.done)
 	}
 	if s.cfg.Withdraw != nil {
 		s.cfg.Withdraw("the session was closed")
@@ -67,14 +76,10 @@ func (s *Session) wind() {
 // Done is closed when the session is closed for good.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-func within(done <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
+func wait(ctx context.Context, done <-chan struct{}) {
 	select {
 	case <-done:
-		return true
-	case <-t.C:
-		return false
+	case <-ctx.Done():
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/a3s-lab/liba3s/internal/safego"
 	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/record"
+	"github.com/a3s-lab/liba3s/runtime/run"
 	"github.com/a3s-lab/liba3s/runtime/tool"
 )
 
@@ -45,16 +47,20 @@ func (s *Session) Tool(ctx context.Context, name string, args json.RawMessage) (
 	}
 	began := s.cfg.Source.NowMS()
 	call := chat.Call{ID: s.cfg.Source.New("call"), Name: name, Args: args}
-	out, err := e.RunTool(ctx, call, t, func(string) {})
+	var out run.ToolOutcome
+	err = safego.Call("session.tool", func() (err error) {
+		out, err = e.RunTool(ctx, call, t, func(string) {})
+		return err
+	})
 	if err != nil {
-		return ToolResult{}, fault.Of(fault.CodeTool, "session.tool", "%s: %v", name, err)
+		return ToolResult{}, withoutSecrets(fault.Of(fault.CodeTool, "session.tool", "%s: %v", name, err), s.cfg.Redact)
 	}
 	trace := traceOf(event.ToolEnd{Name: name, Output: out.Result.Output, ExitCode: out.Result.ExitCode, Metadata: out.Result.Metadata}, s.cfg.Source.NowMS()-began)
 	facts := append(out.Facts, record.Fact{Mark: &record.Mark{Trace: &trace}})
-	if err := s.seq.append(ctx, nil, false, facts...); err != nil {
-		return ToolResult{}, err
+	if err := s.seq.append(ctx, nil, false, facts...); err != nil { // the tool ran: that must not be lost with the record of it
+		s.log(event.LogLine{Level: "error", Message: "the trace of tool " + name + " could not be kept: " + err.Error(), ErrorKind: string(fault.KindOf(err))})
 	}
-	return toolResult(name, out.Result), nil
+	return cleanedValue(toolResult(name, out.Result), s.cfg.Redact)
 }
 
 // beginDirect ties a direct call to the life of the session.

@@ -30,6 +30,18 @@ type fold struct {
 
 func newFold() *fold { return &fold{byID: map[string]*runLog{}} }
 
+// names gives the ids that are in use.
+func (f *fold) names(taken func(string)) {
+	for _, r := range f.runs {
+		taken(r.snap.ID)
+	}
+	for _, m := range f.messages {
+		for _, c := range m.Calls() {
+			taken(c.ID)
+		}
+	}
+}
+
 func (f *fold) add(r *runLog) {
 	f.runs = append(f.runs, r)
 	f.byID[r.snap.ID] = r

@@ -8,6 +8,7 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/policy"
 	"github.com/a3s-lab/liba3s/runtime/record"
 )
 
@@ -39,9 +40,10 @@ func (s *Session) load(ctx context.Context) error {
 		if err := f.line(s.cfg.ID, raw, l); err != nil {
 			return err
 		}
-		s.bound(f)
+		s.bound(l)
 		any = true
 	}
+	f.names(s.cfg.Source.Taken)
 	if f.data != nil && kept.Snapshot == nil {
 		s.createdAt = f.data.CreatedAt
 	}
@@ -59,29 +61,37 @@ func (s *Session) load(ctx context.Context) error {
 	return s.settleRuns(ctx)
 }
 
-// bound keeps the memory of a load to the live state.
-func (s *Session) bound(f *fold) {
-	if n := len(f.runs); n > 0 {
-		s.seq.trim(f.runs[n-1])
+// bound keeps the memory of a load to the live state. l was folded last.
+func (s *Session) bound(l record.Line) {
+	if l.Event == nil {
+		return
 	}
-	s.seq.evict()
+	r := s.seq.fold.byID[l.Event.Metadata.RunID]
+	s.seq.trim(r)
+	if r.tape.Ended() {
+		s.seq.evict()
+	}
 }
 
-// restore folds a snapshot.
+// restore folds a snapshot. Older programs kept texts as they were, so that secrets
+// leave them here.
 func (s *Session) restore(snap *record.Snapshot) error {
 	f := s.seq.fold
 	s.cfg.Data.Extra = snap.Session.Extra
 	s.extra = snap.Extra
 	s.reports, s.subagents = snap.VerificationReports, snap.SubagentTasks
 	s.createdAt = snap.Session.CreatedAt
-	f.messages = slices.Clone(snap.Session.Messages)
+	var err error
+	if f.messages, err = cleaned(snap.Session.Messages, s.cfg.Redact); err != nil {
+		return err
+	}
 	f.usage = snap.Session.TotalUsage
 	f.turns, f.lastUsed = snap.Session.ContextUsage.Turns, snap.Session.ContextUsage.UsedTokens
 	f.traces = snap.TraceEvents
 	f.artifacts = snap.Artifacts
 	f.data = &snap.Session
 	for _, rec := range snap.RunRecords {
-		r, err := restoreRun(s.cfg.ID, rec)
+		r, err := restoreRun(s.cfg.ID, rec, s.cfg.Redact)
 		if err != nil {
 			return err
 		}
@@ -94,13 +104,14 @@ func (s *Session) restore(snap *record.Snapshot) error {
 }
 
 // restoreRun rebuilds a run from its record.
-func restoreRun(sid string, rec record.RunRecord) (*runLog, error) {
+func restoreRun(sid string, rec record.RunRecord, redact *policy.Redactor) (*runLog, error) {
 	first := rec.Snapshot.EventCount
 	if len(rec.Events) > 0 {
 		first = rec.Events[0].Sequence
 	}
 	r := newRunLog(rec.Snapshot.ID, sid, first)
 	r.snap = rec.Snapshot
+	r.snap.Prompt, r.snap.ResultText, r.snap.Error = redact.String(r.snap.Prompt), redact.String(r.snap.ResultText), redact.String(r.snap.Error)
 	for _, e := range rec.Events {
 		env, err := e.Envelope(rec.Snapshot.ID, sid)
 		if err != nil {
@@ -113,7 +124,7 @@ func restoreRun(sid string, rec record.RunRecord) (*runLog, error) {
 		if _, next, _ := r.tape.Bounds(); e.Sequence > next { // 6.x may keep events with holes
 			r.tape.Skip(e.Sequence)
 		}
-		r.tape.Append(b)
+		r.tape.Append(redact.Bytes(b))
 		r.lastMS = e.TimestampMS
 		r.reopenEvent(env)
 	}
@@ -148,8 +159,11 @@ func (r *runLog) reopenEvent(env event.Envelope) {
 	}
 }
 
-// reopen finds the calls of the transcript's last assistant message without outcome.
+// reopen finds the calls of the transcript's last assistant message without outcome. If
+// events of the run were trimmed before it was saved, the intent of a call may be among
+// them: then nobody knows that the call was not started.
 func (r *runLog) reopen(messages []chat.Message) {
+	first, _, _ := r.tape.Bounds()
 	answered := map[string]bool{}
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := messages[i]
@@ -158,8 +172,12 @@ func (r *runLog) reopen(messages []chat.Message) {
 		}
 		if m.Role == chat.Assistant {
 			for _, c := range m.Calls() {
-				if !answered[c.ID] {
-					r.open = append(r.open, c)
+				if answered[c.ID] {
+					continue
+				}
+				r.open = append(r.open, c)
+				if _, known := r.started[c.ID]; !known && first > 0 {
+					r.started[c.ID] = startedCall{call: c}
 				}
 			}
 			return

@@ -2,8 +2,11 @@ package session
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
+	"slices"
 
+	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/policy"
@@ -37,4 +40,36 @@ func withoutSecrets(f *fault.Error, r *policy.Redactor) *fault.Error {
 		}
 	}
 	return &c
+}
+
+// cleaned gives messages without secrets.
+func cleaned(messages []chat.Message, r *policy.Redactor) ([]chat.Message, error) {
+	out := slices.Clone(messages)
+	if r == nil {
+		return out, nil
+	}
+	for i := range out {
+		var err error
+		if out[i], err = cleanedValue(out[i], r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// cleanedValue gives v without the secrets in its JSON form; v itself if it has none.
+func cleanedValue[T any](v T, r *policy.Redactor) (T, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return v, fault.Of(fault.CodeSerialization, "session.redact", "%v", err)
+	}
+	clean := r.Bytes(b)
+	if len(clean) == 0 || &clean[0] == &b[0] {
+		return v, nil
+	}
+	var out T
+	if err := json.Unmarshal(clean, &out); err != nil {
+		return out, fault.Of(fault.CodeSerialization, "session.redact", "%v", err)
+	}
+	return out, nil
 }

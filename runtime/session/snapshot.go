@@ -11,7 +11,8 @@ import (
 )
 
 // Save commits the session to its store as one snapshot and starts a new journal
-// (S16). Without a store it does nothing.
+// (S16). Without a store it does nothing. It also heals a session whose journal failed:
+// the snapshot holds all that was told.
 func (s *Session) Save(ctx context.Context) error {
 	if s.cfg.Kept == nil {
 		return nil
@@ -22,11 +23,8 @@ func (s *Session) Save(ctx context.Context) error {
 	if q.ended {
 		return fault.Of(fault.CodeSessionClosed, "session.save", "Session '%s' is closed", s.cfg.ID)
 	}
-	if q.broken != nil {
-		return fault.Of(fault.CodeSession, "session.save", "Failed to save session %s: %v", s.cfg.ID, q.broken)
-	}
-	if err := q.flushDelta(ctx); err != nil {
-		return err
+	if q.broken == nil {
+		_ = q.flushDelta(ctx) // if it fails it stays, and the snapshot is all the more wanted
 	}
 	snap, err := s.snapshot()
 	if err != nil {
@@ -35,7 +33,7 @@ func (s *Session) Save(ctx context.Context) error {
 	if err := s.cfg.Kept.Save(ctx, snap); err != nil {
 		return fault.Of(fault.CodeSession, "session.save", "Failed to save session %s: %v", s.cfg.ID, err)
 	}
-	q.first = nil
+	q.first, q.broken = nil, nil
 	for _, r := range q.fold.runs { // the old journal is gone
 		r.start = record.Pos{}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/a3s-lab/liba3s/internal/safego"
 	"github.com/a3s-lab/liba3s/internal/tape"
@@ -21,6 +22,27 @@ type Prompt struct {
 	// History, if not nil, is the whole context: the run is isolated and leaves the
 	// transcript alone (S21).
 	History []chat.Message
+}
+
+// check refuses what no model can be sent.
+func (p Prompt) check() error {
+	bad := func(field, format string, args ...any) error {
+		return fault.Of(fault.CodeInvalidRequest, "run.start", format, args...).With("field", field).With("reason", fault.BadValue)
+	}
+	switch {
+	case strings.TrimSpace(p.Text) == "":
+		return bad("prompt", "the prompt is empty")
+	case !utf8.ValidString(p.Text):
+		return bad("prompt", "the prompt is not UTF-8")
+	case strings.IndexByte(p.Text, 0) >= 0:
+		return bad("prompt", "the prompt holds a NUL")
+	}
+	for i, m := range p.History {
+		if err := m.Check(); err != nil {
+			return bad("history", "history[%d]: %v", i, err)
+		}
+	}
+	return nil
 }
 
 // Run is one run of a session.
@@ -59,8 +81,8 @@ var noVerification = event.VerificationSummary{Status: "skipped", PendingSubject
 // Start takes the session's lease and begins a run on a goroutine of its own. It fails
 // with SESSION_BUSY while another run is active; nothing is queued.
 func (s *Session) Start(p Prompt) (*Run, error) {
-	if strings.TrimSpace(p.Text) == "" {
-		return nil, fault.Of(fault.CodeInvalidRequest, "run.start", "the prompt is empty").With("field", "prompt").With("reason", fault.BadValue)
+	if err := p.check(); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 
 	"github.com/a3s-lab/liba3s/runtime/chat"
@@ -68,7 +69,7 @@ func (s *Session) RunEventPage(id string, after *int64, limit int) (p Page, ok b
 	}
 	from := int64(0)
 	if after != nil {
-		from = *after + 1
+		from = min(*after, math.MaxInt64-1) + 1
 	}
 	first, next, _ := r.tape.Bounds()
 	p = Page{Events: []json.RawMessage{}, LatestSequenceExclusive: r.tellable(next), NextAfterSequence: after}
