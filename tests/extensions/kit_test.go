@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -391,12 +392,21 @@ func scripted(t *testing.T, text string) *program {
 	return start(t, acl, files)
 }
 
+// want compares values by their JSON.
 func want(t *testing.T, what string, got, wanted any) {
 	t.Helper()
-	g, w := encode(t, got), encode(t, wanted)
-	if string(g) != string(w) {
-		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	g, w := plain(t, got), plain(t, wanted)
+	if !reflect.DeepEqual(g, w) {
+		t.Errorf("%s:\n got %.2000s\nwant %.2000s", what, encode(t, g), encode(t, w))
 	}
+}
+
+func plain(t *testing.T, v any) (out any) {
+	t.Helper()
+	if err := json.Unmarshal(encode(t, v), &out); err != nil {
+		t.Error(err)
+	}
+	return out
 }
 
 func wantError(t *testing.T, what string, err error, code fault.Code, words ...string) *fault.Error {
