@@ -44,6 +44,20 @@ func persist(b *bench, t *table) error {
 	outcome := event.ToolEnd{ID: intent.ID, Name: "write", Args: intent.Args, Output: strings.Repeat("line of output\n", 100)}
 	flush := func() error { return se.Flush(b.ctx) }
 
+	var line []byte
+	var p event.Payload = delta
+	encoded, err := timed(50, func() error {
+		for range 2000 {
+			if line, err = event.Append(line[:0], p, sample); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	t.add("encode a text delta", below(150e-9), nanos, []float64{median(encoded) / 2000}, fmt.Sprintf("event.Append, %d bytes, no allocation", len(line)))
 	got, err := timed(20000, func() error { return write(delta) })
 	if err != nil {
 		return err

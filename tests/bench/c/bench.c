@@ -183,9 +183,9 @@ static void cycle(a3s_handle agent, const char *session_json, int n) {
 	for (i = 0; i < n; i++) {
 		a3s_handle session, run, stream;
 		int64_t begin = now_ns(), t;
-		if (i == n / 5)
+		if (i == n / 4)
 			before = rss_bytes();
-		if (i == n / 5 * 3)
+		if (i == n / 2)
 			middle = rss_bytes();
 		must(a3s_session_open(agent, session_json, A3S_NTS, &session), "a3s_session_open");
 		parts[0] += seconds(begin);

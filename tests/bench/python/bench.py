@@ -179,18 +179,18 @@ def call(directory, n):
         lib, handle = _ffi.library(), session._handle
         stream = _ffi.stream_open(handle)
 
-        def per_call(name, times, fn):
+        def per_call(name, times, fn, *args):
             each = []
             for _ in range(21):
                 begin = time.perf_counter()
                 for _ in range(times):
-                    fn()
+                    fn(*args)
                 each.append((time.perf_counter() - begin) / times)
             quantiles(name, each)
 
         per_call("abi_version", n, lib.abi_version)
-        per_call("stream_wake", n, lambda: lib.stream_wake(stream))
-        per_call("session_info", n // 10, lambda: _ffi.call(handle, b"session.info", b"{}"))
+        per_call("stream_wake", n, lib.stream_wake, stream)
+        per_call("session_info", n // 10, _ffi.call, handle, b"session.info", b"{}")
 
 
 def wake(directory, n, pacer):
