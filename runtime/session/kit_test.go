@@ -63,7 +63,6 @@ type setup struct {
 type rig struct {
 	*session.Session
 	t *testing.T
-	*journal
 
 	mu  sync.Mutex
 	log []event.LogLine // guarded by mu
@@ -102,9 +101,6 @@ func tryOpen(t *testing.T, su setup) (*rig, error) {
 		}
 	}
 	r := &rig{t: t}
-	if j, ok := su.kept.(*journal); ok {
-		r.journal = j
-	}
 	redact := policy.NewRedactor(su.secrets)
 	source := new(id.Source)
 	if su.fixed != "" {
