@@ -17,8 +17,9 @@ class EventStream {
   #reader;
   #batch = NONE;
   #at = 0;
-  #filling; // a promise while somebody waits for a batch
-  #wake; // ends that wait
+  #asked = 0; // calls of next that wait
+  #last = Promise.resolve(); // settles with the latest of them
+  #wake; // ends the wait for the library
   #drained = 0;
   #unfollow;
   #closed = false;
@@ -45,15 +46,18 @@ class EventStream {
 
   /** The next event as {value, done}. */
   next() {
-    if (this.#at < this.#batch.length) return Promise.resolve({ value: this.#take(), done: false });
-    return this.#later();
+    if (this.#asked === 0 && this.#at < this.#batch.length) return Promise.resolve({ value: this.#take(), done: false });
+    // Those who ask while another one waits are served in the order of their asking.
+    this.#asked++;
+    const mine = this.#last.then(() => this.#one()).finally(() => { this.#asked--; });
+    this.#last = mine.catch(() => {});
+    return mine;
   }
 
-  async #later() {
+  async #one() {
     while (this.#at >= this.#batch.length) {
       if (this.#closed) return { value: undefined, done: true };
-      // Those who ask at the same time are served one after the other.
-      await (this.#filling ??= this.#fill().finally(() => { this.#filling = undefined; }));
+      await this.#fill();
     }
     return { value: this.#take(), done: false };
   }
