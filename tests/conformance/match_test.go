@@ -190,6 +190,14 @@ func operator(w map[string]any) (func(got any, at string) string, bool) {
 			return ""
 		}, true
 	}
+	if least, ok := w["$above"].(float64); ok {
+		return func(got any, at string) string {
+			if n, ok := got.(float64); !ok || n <= least {
+				return fmt.Sprintf("%s is %s, want it above %v", at, short(got), least)
+			}
+			return ""
+		}, true
+	}
 	for _, op := range []string{"$has", "$lacks"} {
 		items, ok := w[op].([]any)
 		if !ok {

@@ -1,0 +1,593 @@
+"""Plays the scenarios that all languages share, through the public API alone. What a scenario is
+made of is said in tests/conformance/README.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from a3s_code import (
+    Agent, ArtifactStoreLimits, CodeError, ConfirmationPolicy, FileSessionStore, HostEnvConfig, LocalWorkspaceBackend,
+    MemorySessionStore, PermissionPolicy, Session, SessionOptions, ToolContext, ToolResult,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+FILES = sorted((ROOT / "tests/conformance/scenarios").glob("*.txtar"))
+PATIENCE = 20.0
+VIEWS = ("commands", "events", "history", "info", "pending", "runs", "sessions", "tools", "traces")
+SECTIONS = {
+    "agent.acl", "env.json", "files.json", "host_tools.json", "options.json", "script", "steps",
+    "want/error", "want/events", "want/files.json", "want/result.json", *(f"want/{v}.json" for v in VIEWS),
+}
+Json = Any
+
+
+# --- the file ---
+
+def sections(file: Path) -> dict[str, str]:
+    """The sections of a txtar archive; the words before the first one under the empty name."""
+    found: dict[str, str] = {"": ""}
+    name = ""
+    for line in _lines(file):
+        head = re.fullmatch(r"-- (.+) --\n", line)
+        if head is None:
+            found[name] += line
+            continue
+        name = head[1].strip()
+        assert name in SECTIONS or name.startswith(("workspace/", "want/workspace/")), f"there is no section {name!r}"
+        assert name not in found, f"section {name!r} stands there twice"
+        found[name] = ""
+    assert found[""].strip(), "the first lines must say what the scenario shows"
+    return found
+
+
+def _lines(file: Path) -> list[str]:
+    # Only \n ends a line of an archive; splitlines knows many more.
+    return [line + "\n" for line in file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")]
+
+
+# --- comparing ---
+
+POSITIONAL = {
+    "agent_start": ["prompt"], "turn_start": ["turn"], "turn_end": ["turn"], "text_delta": ["text"], "reasoning_delta": ["text"],
+    "tool_start": ["name"], "tool_execution_start": ["name"], "tool_end": ["name"], "tool_output_delta": ["name", "delta"],
+    "tool_input_delta": ["delta"], "agent_end": ["text"], "error": ["code"], "confirmation_required": ["tool_name"],
+    "permission_denied": ["tool_name"], "confirmation_timeout": ["action_taken"], "confirmation_received": ["approved"],
+    "persistence_failed": ["operation"], "budget_threshold_hit": ["resource", "kind"],
+}
+GROWS = {"text_delta": "text", "reasoning_delta": "text", "tool_input_delta": "delta", "tool_output_delta": "delta"}
+
+
+def text_of(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def value_at(text: str) -> tuple[Json, str]:
+    """A JSON value, or a bare word, from the start of text, and what follows it."""
+    if text[:1] in '"[{' and text:
+        value, end = json.JSONDecoder().raw_decode(text)
+        return value, text[end:]
+    word, _, rest = text.partition(" ")
+    try:
+        return json.loads(word), rest
+    except ValueError:
+        return word, rest
+
+
+class Facts:
+    """One line of want/events."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+        self.name, _, rest = line.strip().partition(" ")
+        self.places: list[Json] = []
+        self.equal: list[tuple[str, Json]] = []
+        self.match: list[tuple[str, str]] = []
+        while rest := rest.lstrip(" "):
+            key = re.match(r"([A-Za-z_][A-Za-z0-9_.]*)([=~])", rest)
+            value, rest = value_at(rest[key.end():] if key else rest)
+            if key is None:
+                self.places.append(value)
+            elif key[2] == "=":
+                self.equal.append((key[1], value))
+            else:
+                self.match.append((key[1], value))
+
+    def fits(self, obj: Json, places: list[str]) -> bool:
+        return (
+            len(self.places) <= len(places)
+            and all(obj.get(k) is not None and word(obj[k]) == word(v) for k, v in zip(places, self.places))
+            and all(not diff(part(obj, k), v) for k, v in self.equal)
+            and all(isinstance(part(obj, k), str) and re.search(v, part(obj, k)) for k, v in self.match))
+
+    def fits_event(self, event: Json) -> bool:
+        return self.name == event["type"] and self.fits(event["payload"], POSITIONAL.get(event["type"], []))
+
+
+def word(value: Json) -> str:
+    return value if isinstance(value, str) else text_of(value)
+
+
+def part(obj: Json, key: str) -> Json:
+    if not isinstance(obj, dict) or key in obj:
+        return obj.get(key) if isinstance(obj, dict) else None
+    head, dot, tail = key.partition(".")
+    return part(obj.get(head), tail) if dot else None
+
+
+def diff(got: Json, want: Json, at: str = "") -> str:
+    """Where got lacks what want names; empty if it does not."""
+    if isinstance(want, dict):
+        if want == {"$absent": True}:
+            return "" if got is None else f"{at} is {text_of(got)}, want it absent"
+        if set(want) == {"$match"}:
+            return "" if isinstance(got, str) and re.search(want["$match"], got) else f"{at} is {text_of(got)}, want a match of {want['$match']}"
+        if set(want) == {"$above"}:
+            return "" if isinstance(got, (int, float)) and got > want["$above"] else f"{at} is {text_of(got)}, want it above {want['$above']}"
+        for op in ("$has", "$lacks"):
+            if set(want) == {op}:
+                wrong = [w for w in want[op] if not isinstance(got, list) or any(not diff(g, w) for g in got) != (op == "$has")]
+                return f"{at} is {text_of(got)}: {op} {text_of(wrong)}" if wrong else ""
+        if not isinstance(got, dict):
+            return f"{at} is {text_of(got)}, want an object"
+        return next(filter(None, (diff(got.get(k), v, f"{at}.{k}") for k, v in want.items())), "")
+    if isinstance(want, list):
+        if not isinstance(got, list) or len(got) != len(want):
+            return f"{at} is {text_of(got)}, want {len(want)} items"
+        return next(filter(None, (diff(g, w, f"{at}[{i}]") for i, (g, w) in enumerate(zip(got, want)))), "")
+    return "" if got == want and isinstance(got, bool) == isinstance(want, bool) else f"{at} is {text_of(got)}, want {text_of(want)}"
+
+
+def joined(events: list[Json]) -> list[Json]:
+    out: list[Json] = []
+    for e in events:
+        grows = GROWS.get(e["type"])
+        if grows and out and out[-1]["type"] == e["type"] and out[-1]["payload"].get("id") == e["payload"].get("id"):
+            last = out[-1]["payload"]
+            out[-1] = {**out[-1], "payload": {**last, grows: last[grows] + e["payload"][grows]}}
+        else:
+            out.append(e)
+    return out
+
+
+def compare(events: list[Json], text: str) -> None:
+    lines = [Facts(line) for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    furthest = (0, 0)
+
+    def fits(i: int, j: int) -> bool:
+        nonlocal furthest
+        furthest = max(furthest, (j, i))
+        if j == len(lines):
+            return i == len(events)
+        if lines[j].name == "...":
+            return any(fits(k, j + 1) for k in range(i, len(events) + 1))
+        return i < len(events) and lines[j].fits_event(events[i]) and fits(i + 1, j + 1)
+
+    if not fits(0, 0):
+        wanted = lines[furthest[0]].line if furthest[0] < len(lines) else "the end"
+        pytest.fail(f"want/events: there is no {wanted}\n" + "\n".join(f"  {e['type']} {text_of(e['payload'])}" for e in events))
+
+
+# --- the host ---
+
+class Refused(Exception):
+    """What the option objects of this language refuse by themselves, as the library's error."""
+
+    def __init__(self, field: str, error: Exception) -> None:
+        super().__init__(f"{field}: {error}")
+        self.error = {"code": "SESSION_CONFIGURATION_ERROR", "message": str(error), "details": {"field": field}}
+
+
+def as_error(err: BaseException) -> Json:
+    return err.to_dict() if isinstance(err, CodeError) else err.error if isinstance(err, Refused) else None
+
+
+class Desk:
+    """Counts the calls of host tools and gathers what they find wrong."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, int] = {}
+        self.wrong: list[str] = []
+        self.lock = threading.Lock()
+
+    def register(self, agent: Agent, spec: Json) -> None:
+        answer = spec["answer"]
+
+        def tool(text: str, context: ToolContext) -> Any:
+            with self.lock:
+                self.calls[spec["name"]] = self.calls.get(spec["name"], 0) + 1
+            for chunk in answer.get("chunks", []):
+                context.emit(chunk)
+            if answer.get("wait"):
+                until = time.monotonic() + PATIENCE
+                while not context.reason and time.monotonic() < until:
+                    if context.wait_cancelled(PATIENCE):
+                        time.sleep(0.002)  # past the deadline of the call; its withdrawal is on the way
+                if context.reason != answer.get("withdrawn", context.reason) or not context.reason:
+                    self.wrong.append(f"{spec['name']}: withdrawn because {context.reason!r}")
+            if "error" in answer:
+                raise type(answer["error"]["type"], (Exception,), {})(answer["error"]["message"])
+            if answer.get("garbage"):
+                return ToolResult(output=5)  # type: ignore[arg-type]
+            output = answer.get("output", text)
+            if "exit_code" in answer or "metadata" in answer:
+                return ToolResult(output=output, exit_code=answer.get("exit_code", 0), metadata=answer.get("metadata"))
+            return output
+
+        agent.register_tool(tool, name=spec["name"], description=spec["description"], read_only=spec.get("read_only", False), timeout_ms=spec.get("timeout_ms"))
+
+    def check(self, specs: Json) -> None:
+        assert not self.wrong
+        for spec in specs:
+            if "calls" in spec:
+                assert self.calls.get(spec["name"], 0) == spec["calls"], f"calls of {spec['name']}"
+
+
+class Running:
+    """A started run whose events are collected by a thread."""
+
+    def __init__(self, stream: Iterator[Any]) -> None:
+        self.events: list[Json] = []
+        self.error: BaseException | None = None
+        self.ended = False
+        self.passed = 0
+        self.asked = 0
+        self.news = threading.Condition()
+        self.thread = threading.Thread(target=self._collect, args=(stream,), daemon=True)
+        self.thread.start()
+
+    def _collect(self, stream: Iterator[Any]) -> None:
+        try:
+            for event in stream:
+                with self.news:
+                    self.events.append(envelope(event))
+                    self.news.notify_all()
+        except BaseException as err:
+            self.error = err
+        with self.news:
+            self.ended = True
+            self.news.notify_all()
+
+    def next(self, start: int, fits: Callable[[Json], bool]) -> tuple[Json, int]:
+        """The first event from number start on that fits, and the number behind it."""
+        until = time.monotonic() + PATIENCE
+        with self.news:
+            while True:
+                for i in range(start, len(self.events)):
+                    if fits(self.events[i]):
+                        return self.events[i], i + 1
+                assert not self.ended, f"the run ended without it: {self.error!r}"
+                assert self.news.wait(until - time.monotonic()), "it did not come in time"
+
+    def whole(self) -> list[Json]:
+        self.thread.join(PATIENCE)
+        assert self.ended, "the run did not end in time"
+        if self.error is not None:
+            raise self.error
+        return self.events
+
+
+def envelope(event: Any) -> Json:
+    return {"version": event.version, "type": event.type, "payload": event.payload, "metadata": event.metadata}
+
+
+# --- the play ---
+
+class Play:
+    """One scenario being played."""
+
+    def __init__(self, file: Path, dir: Path) -> None:
+        self.dir, self.workspace = dir, dir / "workspace"
+        self.workspace.mkdir()
+        self.raw = sections(file)
+        self.stores: dict[str, MemorySessionStore] = {}
+        self.agents: list[Agent] = []
+        self.session: Session | None = None
+        self.active: Running | None = None
+        self.history: list[Json] | None = None
+        self.events: list[Json] = []
+        self.results: list[Json] = []
+        self.tools: list[Json] = self.json("host_tools.json", [])
+        self.desk = Desk()
+
+    def section(self, name: str, default: str = "") -> str:
+        text = self.raw.get(name, default)
+        return text.replace("$WORKSPACE", str(self.workspace)).replace("$DIR", str(self.dir)).replace("$UNIQUE", str(self.dir))
+
+    def json(self, name: str, default: Json) -> Json:
+        return json.loads(self.section(name)) if name in self.raw else default
+
+    def run(self) -> None:
+        if any(t["answer"].get("twice") for t in self.tools):
+            pytest.skip("a tool is a function here, and a function answers once")
+        self.lay_out()
+        try:
+            error = self.steps()
+            self.expect_error(error)
+            self.expect_rest()
+        finally:
+            for agent in self.agents:
+                agent.close()
+        self.desk.check(self.tools)
+
+    def lay_out(self) -> None:
+        acl = self.section("agent.acl", 'default_model = "script/main"\n')
+        if 'providers "script"' not in acl:
+            acl += 'providers "script" { models "main" { script = "turns.txt" } }\n'
+        files: dict[str, Json] = {"../agent.acl": acl, "../turns.txt": self.section("script")}
+        files |= {name.removeprefix("workspace/"): self.section(name) for name in self.raw if name.startswith("workspace/")}
+        files |= self.json("files.json", {})
+        for name, content in files.items():
+            path = self.workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, str):
+                path.write_bytes(content.encode())
+            elif "link" in content:
+                path.symlink_to(content["link"])
+            else:
+                path.mkdir(exist_ok=True)
+
+    def options(self, wanted: Json) -> SessionOptions:
+        made: dict[str, Callable[[Json], Any]] = {
+            "permission_policy": lambda v: PermissionPolicy(**v),
+            "confirmation_policy": lambda v: ConfirmationPolicy(**v),
+            "artifact_store_limits": lambda v: ArtifactStoreLimits(**v),
+            "host_env": lambda v: HostEnvConfig(**v),
+            "workspace_backend": lambda v: LocalWorkspaceBackend(v["root"]),
+            "session_store": self.store,
+        }
+        options = SessionOptions()
+        for name, value in wanted.items():
+            try:
+                setattr(options, name, made[name](value) if name in made and isinstance(value, dict) else value)
+            except CodeError:
+                raise
+            except (AttributeError, TypeError) as err:
+                raise Refused(name, err) from err
+        return options
+
+    def store(self, wanted: Json) -> Any:
+        if wanted["kind"] == "file":
+            return FileSessionStore(wanted["dir"])
+        return self.stores.setdefault(wanted["instance_id"], MemorySessionStore())
+
+    def open_agent(self) -> None:
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.dir), "LANG": "C.UTF-8", **self.json("env.json", {})}
+        agent = Agent.create("agent.acl", env=env)
+        self.agents.append(agent)
+        for spec in self.tools:
+            self.desk.register(agent, spec)
+
+    def steps(self) -> Json:
+        """Plays the steps; gives the error that ended them, if one did."""
+        try:
+            self.open_agent()
+            self.session = self.agents[-1].session(str(self.workspace), self.options(self.json("options.json", {})))
+        except (CodeError, Refused) as err:
+            return as_error(err)
+        lines = [line.strip() for line in self.section("steps").split("\n")]
+        lines = [line for line in lines if line and not line.startswith("#")]
+        for i, line in enumerate(lines):
+            fails, words = "", line
+            if line.startswith("fails "):
+                _, fails, words = line.split(" ", 2)
+            verb, _, rest = words.partition(" ")
+            error = None
+            try:
+                getattr(self, "do_" + verb.replace("-", "_"))(rest, bool(fails))
+            except (CodeError, Refused) as err:
+                error = err
+            except AssertionError as err:
+                raise AssertionError(f"step {line!r}: {err}") from err
+            if fails:
+                assert error is not None and as_error(error)["code"] == fails, f"step {line!r}: got {error!r}, want {fails}"
+            elif error is not None and i == len(lines) - 1:
+                return as_error(error)
+            elif error is not None:
+                raise AssertionError(f"step {line!r}: {error!r}") from error
+        self.do_join()
+        return None
+
+    def expect_error(self, error: Json) -> None:
+        text = self.section("want/error").strip()
+        if not text:
+            assert error is None, f"failed with {error}"
+            return
+        assert error is not None, f"nothing failed, want {text}"
+        assert Facts("error " + text).fits(error, ["code"]), f"failed with {error}, want {text}"
+
+    def expect_rest(self) -> None:
+        if "want/events" in self.raw:
+            compare(joined(self.events), self.section("want/events"))
+        if "want/result.json" in self.raw:
+            want = self.json("want/result.json", None)
+            got = self.results if isinstance(want, list) else self.results[-1]
+            assert not diff(got, want, "result"), diff(got, want, "result")
+        for name in VIEWS:
+            if f"want/{name}.json" in self.raw:
+                self.do_check(f"{name} " + self.section(f"want/{name}.json"))
+        files = {n.removeprefix("want/workspace/"): self.section(n) or None for n in self.raw if n.startswith("want/workspace/")}
+        for name, want in {**files, **self.json("want/files.json", {})}.items():
+            assert holds(self.workspace / name) == want, f"file {name}"
+
+    # --- steps ---
+
+    @property
+    def now(self) -> Session:
+        assert self.session is not None
+        return self.session
+
+    def start(self, prompt: str, refused: bool) -> Running:
+        if not refused:  # what must fail may be refused because a run is active
+            self.do_join()
+        history, self.history = self.history, None
+        return Running(iter(self.now.stream(prompt, history)))
+
+    def do_start(self, prompt: str, refused: bool) -> None:
+        self.active = self.start(prompt, refused)
+
+    def do_stream(self, prompt: str, refused: bool) -> None:
+        self.do_start(prompt, refused)
+        self.do_join()
+
+    def do_send(self, prompt: str, refused: bool) -> None:
+        if not refused:
+            self.do_join()
+        before = len(self.now.runs())
+        history, self.history = self.history, None
+        try:
+            self.results.append(vars(self.now.send(prompt, history)))
+        finally:
+            if len(self.now.runs()) > before:
+                self.ended(self.view("events"))
+
+    def do_history(self, text: str, *_: bool) -> None:
+        self.history = json.loads(text)
+
+    def do_join(self, *_: Any) -> None:
+        if self.active is not None:
+            running, self.active = self.active, None
+            self.ended(running.whole())
+
+    def do_await(self, line: str, *_: bool) -> None:
+        assert self.active is not None
+        _, self.active.passed = self.active.next(self.active.passed, Facts(line).fits_event)
+
+    def do_confirm(self, rest: str, *_: bool) -> None:
+        assert self.active is not None
+        tool, answer = rest.split(" ", 1)
+        question, self.active.asked = self.active.next(self.active.asked, is_question(tool))
+        assert self.answer(question, answer), "the answer did not count"
+
+    def do_confirm_late(self, rest: str, *_: bool) -> None:
+        tool, answer = rest.split(" ", 1)
+        seen = self.events + (self.active.events if self.active else [])
+        question = next(filter(is_question(tool), reversed(seen)))
+        assert not self.answer(question, answer), "the answer counted"
+
+    def answer(self, question: Json, answer: str) -> bool:
+        decision, _, reason = answer.partition(" ")
+        assert decision in ("allow", "deny")
+        return self.now.confirm_tool_use(question["payload"]["tool_id"], decision == "allow", reason or None)
+
+    def do_cancel(self, rest: str, *_: bool) -> None:
+        assert self.now.cancel() is (rest != "false")
+
+    def do_cancel_run(self, *_: Any) -> None:
+        run = self.now.current_run()
+        assert run is not None and self.now.cancel_run(run["id"]) is True
+
+    def do_cancel_confirmations(self, count: str, *_: bool) -> None:
+        assert self.now.cancel_confirmations() == int(count)
+
+    def do_save(self, *_: Any) -> None:
+        self.now.save()
+
+    def do_close(self, *_: Any) -> None:
+        self.now.close()
+
+    def do_agent(self, *_: Any) -> None:
+        self.open_agent()
+
+    def do_resume(self, options: str, *_: bool) -> None:
+        wanted = json.loads(options) if options else self.json("options.json", {})
+        self.session = self.agents[-1].resume_session(self.now.session_id, self.options(wanted))
+
+    def do_tool(self, rest: str, *_: bool) -> None:
+        name, _, args = rest.partition(" ")
+        self.results.append(vars(self.now.tool(name, json.loads(args or "{}"))))
+
+    def do_artifact(self, uri: str, *_: bool) -> None:
+        self.results.append(self.now.get_artifact(uri))
+
+    def do_check(self, rest: str, *_: bool) -> None:
+        name, _, want = rest.partition(" ")
+        problem = diff(self.view(name), json.loads(want), name)
+        assert not problem, problem
+
+    def view(self, name: str) -> Json:
+        s = self.now
+        if name == "events":
+            runs = s.runs()
+            return [envelope(e) for e in s.run_events(runs[-1]["id"])] if runs else []
+        if name == "info":
+            labels = ("session_id", "workspace", "init_warning", "tenant_id", "principal", "agent_template_id", "correlation_id")
+            return {**{k: getattr(s, k) for k in labels}, "closed": bool(s.is_closed)}
+        views: dict[str, Callable[[], Json]] = {
+            "commands": s.list_commands, "history": s.history, "pending": s.pending_confirmations, "runs": s.runs,
+            "sessions": self.agents[-1].list_sessions, "tools": s.tool_names, "traces": s.trace_events,
+        }
+        return views[name]()
+
+    def ended(self, run: list[Json]) -> None:
+        """Checks what holds for every run, and keeps its events."""
+        self.events += run
+        first, last = run[0]["metadata"], run[-1]
+        terminal = {"agent_end": "completed", "error": "failed"}
+        before = 0
+        for i, e in enumerate(run):
+            meta = e["metadata"]
+            assert e["version"] == 1 and meta["sequence"] == i and meta["timestamp_ms"] >= before, e
+            assert meta["run_id"] == first["run_id"] and meta["session_id"] == self.now.session_id, e
+            assert (e["type"] in terminal) == (i == len(run) - 1), f"{e['type']} is number {i} of {len(run)}"
+            before = meta["timestamp_ms"]
+        kept = [envelope(e) for e in self.now.run_events(first["run_id"])]
+        assert kept == run or len(kept) < len(run), "the recorded events differ from those told"  # fewer: retention
+        status = "cancelled" if last["payload"].get("code") == "CANCELLED" else terminal[last["type"]]
+        snapshot = self.now.run_snapshot(first["run_id"])
+        if snapshot is not None:
+            assert (snapshot["status"], snapshot["event_count"]) == (status, len(run))
+        assert self.now.current_run() is None
+
+
+def is_question(tool: str) -> Callable[[Json], bool]:
+    return lambda e: e["type"] == "confirmation_required" and e["payload"]["tool_name"] == tool
+
+
+def holds(path: Path) -> Json:
+    """What a path holds, in the form of files.json."""
+    if path.is_symlink():
+        return {"link": os.readlink(path)}
+    if path.is_dir():
+        return {"folder": True}
+    return path.read_bytes().decode() if path.exists() else None
+
+
+# --- pytest ---
+
+@pytest.fixture(scope="module")
+def report() -> Iterator[dict[str, str]]:
+    """Writes build/conformance-python.json, and counts descriptors."""
+    results: dict[str, str] = {}
+    yield results
+    out = ROOT / "build"
+    out.mkdir(exist_ok=True)
+    (out / "conformance-python.json").write_text(json.dumps(dict(sorted(results.items())), indent=2) + "\n")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
+def test_scenario(file: Path, library: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: dict[str, str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    report[file.stem] = "fail"
+    try:
+        Play(file, tmp_path.resolve()).run()
+    except pytest.skip.Exception:
+        report[file.stem] = "skip"
+        raise
+    report[file.stem] = "pass"
+
+
+def test_no_descriptor_is_left() -> None:
+    """Runs after the scenarios: what they opened is closed again."""
+    import gc
+
+    gc.collect()
+    left = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
+    assert not [name for name in left if "test_scenario" in name], left
