@@ -400,10 +400,10 @@ func (c client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.C
 type journal struct {
 	store.Session
 
-	jmu  sync.Mutex
-	done []string             // guarded by jmu
-	fail func(string) error   // asked before every step; guarded by jmu
-	seen func(string, []byte) // shown every appended fact; guarded by jmu
+	jmu   sync.Mutex
+	done  []string           // guarded by jmu
+	fail  func(string) error // asked before every step; guarded by jmu
+	saved []byte             // the last snapshot; guarded by jmu
 }
 
 // memory is a store in memory for sessions of tests.
@@ -465,7 +465,17 @@ func (j *journal) Save(ctx context.Context, snap *record.Snapshot) error {
 	if err := j.step("save"); err != nil {
 		return err
 	}
-	return j.Session.Save(ctx, snap)
+	doc, err := record.EncodeSnapshot(snap)
+	if err != nil {
+		return err
+	}
+	if err := j.Session.Save(ctx, snap); err != nil {
+		return err
+	}
+	j.jmu.Lock()
+	defer j.jmu.Unlock()
+	j.saved = doc
+	return nil
 }
 
 // steps gives what was done so far.

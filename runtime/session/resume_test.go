@@ -1,0 +1,544 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a3s-lab/liba3s/runtime/chat"
+	"github.com/a3s-lab/liba3s/runtime/event"
+	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/model"
+	"github.com/a3s-lab/liba3s/runtime/policy"
+	"github.com/a3s-lab/liba3s/runtime/record"
+	"github.com/a3s-lab/liba3s/runtime/session"
+	"github.com/a3s-lab/liba3s/runtime/tool"
+)
+
+// crash gives the place of a session as its process left it: what was handed to the
+// store is there, nothing else is.
+func crash(t *testing.T, k *journal) *journal {
+	t.Helper()
+	st := memory(t)
+	place := keep(t, st)
+	if _, err := place.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k.jmu.Lock()
+	saved := k.saved
+	k.jmu.Unlock()
+	if saved != nil {
+		snap, err := record.ParseSnapshot(saved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := place.Session.Save(t.Context(), snap); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if facts := k.facts(t); len(facts) > 0 {
+		if _, err := place.Session.Append(t.Context(), facts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := place.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return keep(t, st)
+}
+
+// untouched is a model that must not be asked.
+func untouched(t *testing.T) client {
+	return func(context.Context, model.Request, func(model.Chunk, error) bool) { t.Error("the model was asked") }
+}
+
+// kept gives the events of a run that are in memory.
+func kept(t *testing.T, s *session.Session, run string) []event.Envelope {
+	t.Helper()
+	var all []event.Envelope
+	for _, b := range s.RunEvents(run) {
+		var e event.Envelope
+		if err := json.Unmarshal(b, &e); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// The ways a process can die in the middle of a run, and what a resume says of the open
+// calls. Nothing is executed.
+func TestS13Settlement(t *testing.T) {
+	ask := &policy.ConfirmationPolicy{Enabled: true}
+	cases := []struct {
+		name    string
+		script  string
+		su      setup
+		save    bool
+		history []chat.Message
+		want    []string // the last events after the resume
+		unknown float64  // details.outcome_unknown
+	}{
+		{"while the model answers", "say half\nwait 100000", setup{}, false, nil, []string{"text_delta", "error INTERRUPTED"}, 0},
+		{"while a question is open (S14)", "call write {\"file_path\":\"a\",\"content\":\"x\"}\ncall ls {}", setup{rules: &policy.Policy{Ask: []string{"write"}, DefaultDecision: "allow"}, confirm: ask}, false, nil,
+			[]string{"confirmation_required write", "confirmation_received false interrupted", "tool_end write cancelled", "tool_end ls cancelled", "error INTERRUPTED"}, 0},
+		{"while a call with effects runs", "call ls {}\ncall effect {}\ncall ls {\"path\":\".\"}", setup{}, false, nil,
+			[]string{"tool_execution_start effect", "tool_output_delta", "tool_end effect outcome_unknown", "tool_end ls cancelled", "error INTERRUPTED"}, 1},
+		{"while reads run", "call look {}\ncall look {\"n\":1}\ncall effect {}", setup{}, false, nil,
+			[]string{"tool_output_delta", "tool_end look interrupted", "tool_end look interrupted", "tool_end effect cancelled", "error INTERRUPTED"}, 0},
+		{"saved while a call runs", "call ls {}\ncall effect {}\ncall ls {\"path\":\".\"}", setup{}, true, nil,
+			[]string{"tool_output_delta", "tool_end effect outcome_unknown", "tool_end ls cancelled", "error INTERRUPTED"}, 1},
+		{"saved while a question is open", "call write {\"file_path\":\"a\",\"content\":\"x\"}", setup{rules: &policy.Policy{DefaultDecision: "ask"}, confirm: ask}, true, nil,
+			[]string{"confirmation_required write", "confirmation_received false interrupted", "tool_end write cancelled", "error INTERRUPTED"}, 0},
+		{"an isolated run", "call effect {}", setup{}, false, []chat.Message{chat.Say(chat.User, "aside")},
+			[]string{"tool_output_delta", "tool_end effect outcome_unknown", "error INTERRUPTED"}, 1},
+		{"an isolated run, saved", "call effect {}", setup{}, true, []chat.Message{chat.Say(chat.User, "aside")},
+			[]string{"tool_output_delta", "tool_end effect outcome_unknown", "error INTERRUPTED"}, 1},
+		{"saved after the intent was trimmed", "call effect {}", setup{retention: &session.Retention{MaxRunsRetained: 4, MaxEventsPerRun: 1, MaxEventBytesPerRun: 1 << 20, MaxTraceEvents: 4}}, true, nil,
+			[]string{"tool_end effect outcome_unknown", "error INTERRUPTED"}, 1},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := make(chan struct{}, 4)
+				c.su.script = c.script
+				c.su.kept = keep(t, memory(t))
+				c.su.tools = []tool.Tool{waits("effect", writes, began), waits("look", reads, began)}
+				r := open(t, c.su)
+				x, err := r.Start(session.Prompt{Text: "go", History: c.history})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if c.save {
+					if err := r.Save(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				place := crash(t, c.su.kept.(*journal))
+				again := setup{model: untouched(t), kept: place, tools: []tool.Tool{
+					act{"effect", writes, func(context.Context, tool.Env, json.RawMessage) (chat.Result, error) {
+						t.Error("a call was repeated")
+						return chat.Result{}, nil
+					}},
+				}}
+				s := open(t, again)
+				steps := place.steps()
+				if steps[len(steps)-1] != "flush" {
+					t.Errorf("not flushed before it opened: %v", steps)
+				}
+				settled(t, s, x.ID(), c.want, c.unknown)
+				if c.history == nil {
+					closed(t, s.History())
+				}
+
+				// A second resume finds everything settled and writes nothing.
+				third := crash(t, place)
+				s3 := open(t, setup{model: untouched(t), kept: third})
+				if steps := third.steps(); len(steps) != 0 {
+					t.Errorf("written again: %v", steps)
+				}
+				if a, b := s.RunEvents(x.ID()), s3.RunEvents(x.ID()); !c.save && !reflect.DeepEqual(a, b) {
+					t.Errorf("events differ:\n%s\n%s", a, b)
+				}
+			})
+		})
+	}
+}
+
+func settled(t *testing.T, s *rig, run string, want []string, unknown float64) {
+	t.Helper()
+	events := kept(t, s.Session, run)
+	lines := brief(t, events)
+	same(t, "events", lines[max(0, len(lines)-len(want)):], want)
+	last := events[len(events)-1]
+	var e event.Error
+	if err := json.Unmarshal(last.Payload, &e); err != nil {
+		t.Fatal(err)
+	}
+	if e.Code != fault.CodeInterrupted || e.Kind != fault.Interrupted || e.Details["outcome_unknown"] != unknown {
+		t.Errorf("%+v", e)
+	}
+	for i, e := range events[1:] {
+		if e.Metadata.Sequence != events[i].Metadata.Sequence+1 {
+			t.Errorf("%d follows %d", e.Metadata.Sequence, events[i].Metadata.Sequence)
+		}
+	}
+	snap, ok := s.RunSnapshot(run)
+	if !ok || snap.Status != record.Failed || snap.EventCount != last.Metadata.Sequence+1 || snap.Error == "" {
+		t.Errorf("%+v", snap)
+	}
+	if len(s.Pending()) != 0 || s.Active() != nil || len(s.ActiveTools()) != 0 {
+		t.Error("something is still open")
+	}
+}
+
+// After a resume the session works on, and the next model call sees the settled calls.
+func TestS13TheNextRunSeesWhatIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := make(chan struct{}, 1)
+		k := keep(t, memory(t))
+		r := open(t, setup{script: "call effect {}", kept: k, tools: []tool.Tool{waits("effect", writes, began)}})
+		r.start("do it")
+		<-began
+		synctest.Wait()
+		s := open(t, setup{script: "expect whether it took effect is not known\nsay I will look", kept: crash(t, k)})
+		events, err := s.play("and?")
+		if err != nil {
+			t.Fatal(err, events)
+		}
+	})
+}
+
+// live and loaded are the same: what a session says of itself does not change by a
+// death of its process.
+func TestLoadedIsLive(t *testing.T) {
+	script := `think first
+say hello
+call write {"file_path":"a.txt","content":"one"}
+call read {"file_path":"a.txt"}
+end
+say and
+call nothing {}
+call read {"file_path":"../out"}
+call read not json
+end
+say done
+end
+say second
+end
+say aside
+call ls {}
+end
+say aside done
+end
+say third
+fail retryable sorry
+end
+say fourth
+`
+	k := keep(t, memory(t))
+	r := open(t, setup{script: script, kept: k, secrets: []string{"hello"}})
+	for i, p := range []string{"one", "two", "/help", "", "three", "/clear", "four"} {
+		if p == "" {
+			x, err := r.Start(session.Prompt{Text: "aside", History: []chat.Message{chat.Say(chat.User, "x")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-x.Done()
+			continue
+		}
+		_, _ = r.play(p)
+		if _, err := r.Tool(t.Context(), "ls", nil); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	s := open(t, setup{kept: crash(t, k), model: untouched(t)})
+	compare(t, r, s)
+
+	// And a save in between changes nothing but what is on disk.
+	if err := r.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	saved := open(t, setup{kept: crash(t, k), model: untouched(t)})
+	compare(t, r, saved)
+}
+
+func compare(t *testing.T, live, loaded *rig) {
+	t.Helper()
+	asJSON := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	views := map[string]func(*rig) any{
+		"history": func(r *rig) any { return r.History() },
+		"runs":    func(r *rig) any { return r.Runs() },
+		"traces":  func(r *rig) any { return r.Traces() },
+	}
+	for name, view := range views {
+		if a, b := asJSON(view(live)), asJSON(view(loaded)); a != b {
+			t.Errorf("%s differ:\nlive   %s\nloaded %s", name, a, b)
+		}
+	}
+	for _, run := range live.Runs() {
+		if a, b := asJSON(live.RunEvents(run.ID)), asJSON(loaded.RunEvents(run.ID)); a != b {
+			t.Errorf("events of %q differ:\nlive   %s\nloaded %s", run.Prompt, a, b)
+		}
+	}
+}
+
+// What a session saves, loads and saves again is the same document.
+func TestSnapshotOfALoadedSnapshot(t *testing.T) {
+	k := keep(t, memory(t))
+	script := "say hi\ncall write {\"file_path\":\"a\",\"content\":\"x\"}\nend\nsay done"
+	r := open(t, setup{script: script, kept: k, wrap: fixedTime(5000)})
+	if _, err := r.play("go"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	place := crash(t, k)
+	s := open(t, setup{kept: place, model: untouched(t), wrap: fixedTime(5000)})
+	if err := s.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if string(place.saved) != string(k.saved) {
+		t.Errorf("first:\n%s\nsecond:\n%s", k.saved, place.saved)
+	}
+}
+
+func TestS16SaveInTheMiddleOfARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, k := make(chan struct{}, 1), keep(t, memory(t))
+		letGo := make(chan struct{})
+		r := open(t, setup{script: "say before\ncall deaf {}\nend\nsay after", kept: k, tools: []tool.Tool{deaf("deaf", began, letGo)}})
+		x := r.start("go")
+		c := x.Stream(0)
+		defer c.Close()
+		<-began
+		if err := r.Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		close(letGo)
+		if _, err := x.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		events := drain(t, c)
+		whole(t, events)
+		s := open(t, setup{kept: crash(t, k), model: untouched(t)})
+		compare(t, r, s)
+		if n := len(kept(t, s.Session, x.ID())); n != len(events) {
+			t.Errorf("%d events after the resume, %d told", n, len(events))
+		}
+	})
+}
+
+// A stream that lags behind memory reads on across a save: what the snapshot does not
+// keep either is one gap.
+func TestS16StreamAcrossASave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		small := session.DefaultRetention
+		small.MaxEventsPerRun = 20
+		k := keep(t, memory(t))
+		step := make(chan struct{})
+		r := open(t, setup{kept: k, retention: &small, fixed: "x", model: client(func(_ context.Context, _ model.Request, yield func(model.Chunk, error) bool) {
+			for i := range 200 {
+				if i == 100 {
+					<-step
+				}
+				yield(model.Chunk{Kind: model.TextDelta, Text: "x"}, nil)
+			}
+			yield(model.Chunk{Kind: model.Done}, nil)
+		})})
+		x := r.start("go")
+		c := x.Stream(0)
+		defer c.Close()
+		synctest.Wait()
+		if err := r.Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		close(step)
+		<-x.Done()
+		want := int64(0)
+		gaps := 0
+		for _, e := range drain(t, c) {
+			if e.Type == "gap" {
+				var g event.Gap
+				if err := json.Unmarshal(e.Payload, &g); err != nil {
+					t.Fatal(err)
+				}
+				if g.From != want {
+					t.Fatalf("gap %+v at %d", g, want)
+				}
+				gaps++
+				want = g.To
+				continue
+			}
+			if e.Metadata.Sequence != want {
+				t.Fatalf("%d at %d", e.Metadata.Sequence, want)
+			}
+			want++
+		}
+		if want != 204 || gaps != 1 {
+			t.Errorf("ended at %d with %d gaps", want, gaps)
+		}
+	})
+}
+
+// The limits hold for memory; the journal keeps everything since the last save.
+func TestS16ResumeIsBoundedAndTheJournalIsWhole(t *testing.T) {
+	k := keep(t, memory(t))
+	r := open(t, setup{model: chatter(300), kept: k, fixed: "x"})
+	x := r.start("go")
+	<-x.Done()
+	small := session.DefaultRetention
+	small.MaxEventsPerRun = 10
+	s := open(t, setup{kept: crash(t, k), retention: &small, model: chatter(1), fixed: "x"})
+	if n := len(s.RunEvents(x.ID())); n > 10 {
+		t.Errorf("%d events in memory", n)
+	}
+	snap, _ := s.RunSnapshot(x.ID())
+	if snap.EventCount != 304 {
+		t.Errorf("event_count %d", snap.EventCount)
+	}
+	p, _ := s.RunEventPage(x.ID(), nil, 5)
+	if !p.RetentionGap || p.LatestSequenceExclusive != 304 || *p.FirstAvailableSequence < 294 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestIdsGoOnAfterAResume(t *testing.T) {
+	k := keep(t, memory(t))
+	script := "call ls {}\nend\nsay one\nend\ncall ls {}\nend\nsay two\nend\ncall ls {}\nend\nsay three"
+	r := open(t, setup{script: script, kept: k, fixed: "x"})
+	for range 2 {
+		if _, err := r.play("go"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, setup{script: script, kept: crash(t, k), fixed: "x"})
+	if _, err := s.play("again"); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]int{}
+	for _, run := range s.Runs() {
+		ids[run.ID]++
+	}
+	for _, m := range s.History() {
+		for _, c := range m.Calls() {
+			ids[c.ID]++
+		}
+	}
+	for name, n := range ids {
+		if n > 1 {
+			t.Errorf("%s is the name of %d things", name, n)
+		}
+	}
+	if len(ids) != 6 {
+		t.Errorf("%v", ids)
+	}
+}
+
+func TestJournalFalseKeepsSnapshotsOnly(t *testing.T) {
+	k := keep(t, memory(t))
+	r := open(t, setup{script: "say one\nend\nsay two", kept: k, noJournal: true})
+	if _, err := r.play("go"); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "steps before the save", k.steps(), nil)
+	if err := r.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.play("lost"); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "steps", k.steps(), []string{"save"})
+	s := open(t, setup{kept: crash(t, k), noJournal: true, model: untouched(t)})
+	if h := s.History(); len(h) != 2 || h[1].Text() != "one" {
+		t.Errorf("history %+v", h)
+	}
+}
+
+// A run of another program that was saved while it was active is settled once, and its
+// calls count as started if their intents are not in the record.
+func TestForeignSnapshotOfAnActiveRun(t *testing.T) {
+	snap := &record.Snapshot{SchemaVersion: 1, Session: record.SessionData{ID: "s", State: "Active", Messages: []chat.Message{
+		chat.Say(chat.User, "do it"),
+		{Role: chat.Assistant, Content: []chat.Block{{Type: chat.ToolUse, ID: "c1", Name: "bash", Input: json.RawMessage(`{"command":"make"}`)}, {Type: chat.ToolUse, ID: "c2", Name: "ls", Input: json.RawMessage(`{}`)}}},
+	}}}
+	snap.RunRecords = []record.RunRecord{{
+		Snapshot: record.RunSnapshot{ID: "run-1", SessionID: "s", Status: record.Executing, Prompt: "do it", EventCount: 3},
+		Events: []record.StoredEvent{
+			{Sequence: 0, Event: json.RawMessage(`{"type":"agent_start","prompt":"do it"}`)},
+			{Sequence: 1, Event: json.RawMessage(`{"type":"tool_execution_start","id":"c1","name":"bash","args":{"command":"make"}}`)},
+			{Sequence: 2, Event: json.RawMessage(`{"type":"something_new","x":[1,2]}`)},
+		},
+	}}
+	snap.Normalise()
+	st := memory(t)
+	place := keep(t, st)
+	if _, err := place.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Session.Save(t.Context(), snap); err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, setup{kept: keep(t, st), model: untouched(t)})
+	settled(t, s, "run-1", []string{"agent_start", "tool_execution_start bash", "something_new", "tool_end bash outcome_unknown", "tool_end ls cancelled", "error INTERRUPTED"}, 1)
+	closed(t, s.History())
+	if !strings.Contains(s.logged(), "interrupted") {
+		t.Errorf("log: %s", s.logged())
+	}
+}
+
+func TestUnreadableJournalsAreRefusedWithTheirPlace(t *testing.T) {
+	start := `{"version":1,"type":"agent_start","payload":{"prompt":"x"},"metadata":{"run_id":"r","session_id":"s","sequence":0,"timestamp_ms":1}}`
+	cases := map[string][]string{
+		"a number is missing":     {start, strings.Replace(start, `"sequence":0`, `"sequence":2`, 1)},
+		"a number comes twice":    {start, start},
+		"a payload of wrong type": {start, `{"version":1,"type":"turn_start","payload":{"turn":"one"},"metadata":{"run_id":"r","session_id":"s","sequence":1,"timestamp_ms":1}}`},
+		"no JSON":                 {"hello"},
+		"no fact":                 {`{"a":1}`},
+		"another version":         {`{"version":2,"type":"x","payload":{},"metadata":{"run_id":"r","session_id":"s","sequence":0,"timestamp_ms":1}}`},
+	}
+	for name, lines := range cases {
+		t.Run(name, func(t *testing.T) {
+			st := memory(t)
+			place := keep(t, st)
+			if _, err := place.Load(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range lines {
+				if _, err := place.Session.Append(t.Context(), [][]byte{[]byte(l)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := place.Close(); err != nil {
+				t.Fatal(err)
+			}
+			_, err := tryOpen(t, setup{kept: keep(t, st)})
+			isCode(t, err, fault.CodeSerialization)
+		})
+	}
+}
+
+func TestFactsOfANewerVersionArePassedOver(t *testing.T) {
+	st := memory(t)
+	place := keep(t, st)
+	if _, err := place.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{
+		`{"fact":"grant","grant":{"x":1}}`, `{"fact":"mark","mark":{"checkpoint":{"turn":1}}}`,
+		`{"version":1,"type":"agent_start","payload":{"prompt":"x"},"metadata":{"run_id":"r","session_id":"s","sequence":0,"timestamp_ms":1}}`,
+		`{"version":1,"type":"holographic","payload":[1],"metadata":{"run_id":"r","session_id":"s","sequence":1,"timestamp_ms":1}}`,
+		`{"version":1,"type":"agent_end","payload":{"text":"hi","usage":{}},"metadata":{"run_id":"r","session_id":"s","sequence":2,"timestamp_ms":1}}`,
+	}
+	for _, l := range lines {
+		if _, err := place.Session.Append(t.Context(), [][]byte{[]byte(l)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := place.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, setup{kept: keep(t, st), model: untouched(t)})
+	if r := s.Runs(); len(r) != 1 || r[0].Status != record.Completed || r[0].ResultText != "hi" || r[0].EventCount != 3 {
+		t.Errorf("%+v", r)
+	}
+	if got := names(kept(t, s.Session, "r")); !slices.Equal(got, []string{"agent_start", "holographic", "agent_end"}) {
+		t.Error(got)
+	}
+}
