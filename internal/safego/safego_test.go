@@ -26,7 +26,7 @@ func TestCall(t *testing.T) {
 		{"a panic with a text", func() error { panic("boom") }, "Internal error: panic: boom", nil},
 		{"a panic with an error keeps the cause", func() error { panic(plain) }, "Internal error: panic: plain", plain},
 		{"a panic with nil", func() error { panic(nil) }, "Internal error: panic: panic called with nil argument", nil},
-		{"a runtime error", func() error { var m map[string]int; m["a"] = 1; return nil }, "Internal error: panic: assignment to entry in nil map", nil},
+		{"a runtime error", func() error { m := none(); m["a"] = 1; return nil }, "Internal error: panic: assignment to entry in nil map", nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,3 +92,6 @@ func TestGo(t *testing.T) {
 		<-done
 	})
 }
+
+// none gives a map that cannot be written to.
+func none() map[string]int { return nil }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 from . import _ffi, _wait
 from ._desk import Desk
 from ._errors import CodeError, bad_type
-from ._options import MemorySessionStore, SessionOptions
+from ._options import FileSessionStore, MemorySessionStore, SessionOptions
 from ._session import ClosedFlag, Session
 from ._tools import HostTool, ToolOwner
 from ._wire import dumps, loads
@@ -156,6 +156,23 @@ class Agent(ToolOwner):
     def list_sessions(self) -> list[str]:
         """Ids of the sessions that are open, sorted. Operation agent.list_sessions."""
         ids: list[str] = self._now(b"agent.list_sessions")["session_ids"]
+        return ids
+
+    def list_stored_sessions(self, session_store: FileSessionStore | MemorySessionStore | None = None) -> list[str]:
+        """Ids of the sessions kept in a store, open or not, sorted; a session that was never
+        saved is among them. Operation agent.list_stored_sessions.
+
+        Args:
+            session_store: the store to look into; None is that of the configuration.
+
+        Raises:
+            ValueError: neither says which store.
+        """
+        request: dict[str, Any] = {"cwd": os.getcwd()}
+        if session_store is not None:
+            request["session_store"] = session_store.to_wire()
+        params = dumps(request, "agent.list_stored_sessions")
+        ids: list[str] = loads(_wait.call(self._handle, b"agent.list_stored_sessions", params))["session_ids"]
         return ids
 
     def close_session(self, session_id: str) -> bool:

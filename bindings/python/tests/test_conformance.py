@@ -496,6 +496,9 @@ class Play:
     def do_agent(self, *_: Any) -> None:
         self.open_agent()
 
+    def do_open(self, options: str, *_: bool) -> None:
+        self.session = self.agents[-1].session(str(self.workspace), self.options(json.loads(options or "{}")))
+
     def do_resume(self, options: str, *_: bool) -> None:
         wanted = json.loads(options) if options else self.json("options.json", {})
         self.session = self.agents[-1].resume_session(self.now.session_id, self.options(wanted))

@@ -101,7 +101,7 @@ def test_requests_that_json_cannot_say(fake: str, prompt: Any, native: type) -> 
     assert getattr(err.value, "code") == "INVALID_REQUEST"
 
 
-@pytest.mark.parametrize("source, key", [("agent.acl", "acl_path"), ("# see\nagent.acl", "acl"), ('default_model = "script/main"', "acl"), (Path("agent"), "acl_path")])
+@pytest.mark.parametrize("source, key", [("agent.acl", "source"), ('default_model = "script/main"', "source"), (Path("agent"), "acl_path")])
 def test_what_opens_an_agent(source: Any, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert _agent_request(source, {"A": "b", "BAD": "\udcff"}) == {key: str(source), "env": {"A": "b"}, "cwd": str(tmp_path)}

@@ -352,3 +352,17 @@ def test_contextlib_closing(place: Place) -> None:
     with closing(place.agent("say x\nend")) as agent, closing(agent.session(str(place.workspace))) as session:
         assert session.send("x").text == "x"
     assert agent.is_closed
+
+
+def test_stored_sessions_are_listed_unsaved(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("say hi\nend\n")
+    config = f'default_model = "script/m" providers "script" {{ models "m" {{ script = "{tmp_path}/t.txt" }} }}'
+    options = SessionOptions()
+    options.session_store, options.session_id = FileSessionStore(str(tmp_path / "store")), "mine"
+    with Agent.create(config) as agent:
+        with agent.session(str(tmp_path), options) as session:
+            session.send("hello")
+        assert agent.list_sessions() == []
+        assert agent.list_stored_sessions(options.session_store) == ["mine"]
+        with pytest.raises(ValueError, match="session_store"):
+            agent.list_stored_sessions()

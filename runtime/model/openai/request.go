@@ -48,6 +48,7 @@ func (c *Client) body(req model.Request) (any, error) {
 	if strings.HasSuffix(c.url.Hostname(), "api.openai.com") {
 		r.MaxCompletionTokens = req.MaxTokens
 	} else {
+		//lint:ignore SA1019 the new name is unknown to the services that imitate OpenAI
 		r.MaxTokens = req.MaxTokens
 	}
 	for _, t := range req.Tools {

@@ -171,14 +171,12 @@ func cutOff(r io.ReaderAt, from, end int64, ails error) (bool, error) {
 func zeros(r io.ReaderAt, from, end int64) (bool, error) {
 	br := bufio.NewReaderSize(io.NewSectionReader(r, from, end-from), readAhead)
 	for {
-		b, err := br.Peek(1)
-		if err == io.EOF {
+		if _, err := br.Peek(1); err == io.EOF {
 			return true, nil
-		}
-		if err != nil {
+		} else if err != nil {
 			return false, err
 		}
-		b, err = br.Peek(br.Buffered())
+		b, err := br.Peek(br.Buffered())
 		if err != nil {
 			return false, err
 		}

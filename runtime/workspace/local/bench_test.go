@@ -3,7 +3,7 @@ package local
 import (
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/a3s-lab/liba3s/runtime/workspace"
@@ -23,9 +23,13 @@ var patterns = []struct{ name, pattern string }{
 
 func goTree(b *testing.B) *Workspace {
 	b.Helper()
-	w, err := Open(ctx, Config{Root: filepath.Join(runtime.GOROOT(), "src")})
+	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		b.Skipf("no Go source tree: %v", err)
+		b.Fatalf("go env GOROOT: %v", err)
+	}
+	w, err := Open(ctx, Config{Root: filepath.Join(strings.TrimSpace(string(root)), "src")})
+	if err != nil {
+		b.Fatal(err)
 	}
 	b.Cleanup(func() { w.Close() })
 	return w
