@@ -16,6 +16,7 @@ import (
 const (
 	firstChunk = 2 << 10  // an idle session stays small
 	lastChunk  = 64 << 10 // chunks double up to this size
+	maxSpare   = 16       // chunks; what one trim of a full run frees
 	usualItem  = 224      // an event with a short text
 )
 
@@ -27,6 +28,7 @@ type Tape struct {
 
 	mu      sync.Mutex
 	chunks  []*chunk // guarded by mu
+	spare   []*chunk // trimmed, for the next items; guarded by mu
 	first   int64    // number of the oldest item kept; guarded by mu
 	next    int64    // number of the next item; guarded by mu
 	bytes   int64    // kept; guarded by mu
@@ -77,19 +79,32 @@ func (t *Tape) tail(n int) *chunk {
 		}
 		size = min(2*cap(c.buf), lastChunk)
 	}
+	c := t.fresh(size, n)
+	c.first = t.next
+	t.chunks = append(t.chunks, c)
+	return c
+}
+
+// fresh gives an empty chunk of about size bytes with room for n.
+func (t *Tape) fresh(size, n int) *chunk {
+	if last := len(t.spare) - 1; last >= 0 && n <= lastChunk {
+		c := t.spare[last]
+		t.spare = t.spare[:last]
+		c.buf, c.ends = c.buf[:0], c.ends[:0]
+		return c
+	}
 	items := size / usualItem
 	if n >= size {
 		size, items = n, 1
 	}
-	c := &chunk{first: t.next, buf: make([]byte, 0, size), ends: make([]int32, 0, items)}
-	t.chunks = append(t.chunks, c)
-	return c
+	return &chunk{buf: make([]byte, 0, size), ends: make([]int32, 0, items)}
 }
 
 // End says that no item will follow; cursors get fault.End after the last one.
 func (t *Tape) End() {
 	t.mu.Lock()
 	t.ended = true
+	t.spare = nil
 	t.signal()
 	t.mu.Unlock()
 }
@@ -122,6 +137,9 @@ func (t *Tape) Trim(to int64) {
 		if i == len(c.ends)-1 {
 			t.chunks[0] = nil
 			t.chunks = t.chunks[1:]
+			if cap(c.buf) == lastChunk && !t.ended && len(t.spare) < maxSpare {
+				t.spare = append(t.spare, c)
+			}
 		}
 	}
 }

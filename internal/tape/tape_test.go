@@ -408,3 +408,40 @@ func TestFillOfATrimmedItemCopiesNothing(t *testing.T) {
 		t.Fatalf("end %d, position %d, needed %d", w, pos, needed)
 	}
 }
+
+// What is trimmed is used again, and neither a reader that lags nor one that follows
+// notices.
+func TestTrimmedMemoryIsUsedAgain(t *testing.T) {
+	tp := New("r", 0)
+	c := NewCursor(gap)
+	defer c.Close()
+	c.AddTape(tp, 0, nil)
+	c.Last()
+	filled := func(n int64, size int) []byte { return fmt.Appendf(nil, `{"n":%d,"x":"%0*d"}`, n, size, 0) }
+	read := int64(0)
+	for n := range int64(400) {
+		size := 1000
+		if n%97 == 0 {
+			size = 80 << 10 // more than a chunk
+		}
+		tp.Append(filled(n, size))
+		if n >= 100 {
+			tp.Trim(n - 100)
+		}
+		if n%50 == 49 {
+			for _, m := range drain(t, c, 256, 1<<20) {
+				if m["n"] != float64(read) {
+					t.Fatalf("item %d is %v", read, m["n"])
+				}
+				read++
+			}
+		}
+	}
+	if allocs := testing.AllocsPerRun(100, func() {
+		_, next, _ := tp.Bounds()
+		tp.Append(make([]byte, 4<<10))
+		tp.Trim(next - 100)
+	}); allocs > 1 { // the item itself
+		t.Errorf("%v allocations an item", allocs)
+	}
+}
