@@ -46,7 +46,7 @@ func TestModelStreams(t *testing.T) {
 }
 
 func TestModelAnswers(t *testing.T) {
-	big := strings.Repeat("x", 34<<20)
+	big := strings.Repeat("x", 17<<20)
 	for _, c := range []struct {
 		name    string
 		chunks  []any

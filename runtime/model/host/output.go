@@ -13,7 +13,7 @@ import (
 
 // Bounds of one answer.
 const (
-	maxAnswer = 32 << 20 // bytes of all chunks, and of the result
+	maxAnswer = 16 << 20 // bytes of all chunks, and of the result
 	maxCalls  = 128
 	maxName   = 256
 )
