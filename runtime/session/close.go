@@ -64,7 +64,7 @@ func (s *Session) wind() {
 	}
 	s.seq.shut()
 	if s.cfg.Kept != nil {
-		if err := s.cfg.Kept.Close(); err != nil {
+		if err := safego.Call("session.close", s.cfg.Kept.Close); err != nil {
 			s.log(event.LogLine{Level: "error", Message: "the store did not close: " + err.Error()})
 		}
 	}
@@ -89,7 +89,7 @@ func (s *sequencer) shut() {
 	defer s.mu.Unlock()
 	_ = s.flushDelta(context.Background())
 	if s.kept != nil && s.broken == nil {
-		if err := s.kept.Flush(context.Background()); err != nil {
+		if err := safego.Call("session.close", func() error { return s.kept.Flush(context.Background()) }); err != nil {
 			s.broken = err
 		}
 	}

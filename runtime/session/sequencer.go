@@ -129,15 +129,14 @@ func (s *sequencer) push(ctx context.Context, r *runLog, p event.Payload) error 
 // expire writes a delta that has waited long enough. A failure shows up at the run's
 // next fact, which begins with the same delta.
 func (s *sequencer) expire(d *delta) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.delta != d {
-		return
-	}
-	err := safego.Call("session.merge", func() error { return s.flushDelta(context.Background()) })
-	if fault.KindOf(err) == fault.Internal && s.broken == nil { // a store that panics
-		s.broken = err
-	}
+	_ = safego.Call("session.merge", func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.delta != d {
+			return nil
+		}
+		return s.flushDelta(context.Background())
+	})
 }
 
 // flushDelta writes the merged delta, which stays if that fails. s.mu is held.
@@ -311,22 +310,34 @@ func (s *sequencer) keep(ctx context.Context, r *runLog, g *group, flush bool) e
 		}
 		lines = append(head.lines, lines...)
 	}
-	pos, err := s.kept.Append(ctx, lines)
+	pos, err := s.hand(ctx, lines, flush)
 	if err != nil {
-		s.broken = fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be written: %v", err)
-		return s.broken
+		s.broken = err
+		return err
 	}
 	s.first = nil
 	if r != nil && r.next == 0 {
 		r.start = pos
 	}
-	if flush {
-		if err := s.kept.Flush(ctx); err != nil {
-			s.broken = fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be flushed: %v", err)
-			return s.broken
-		}
-	}
 	return nil
+}
+
+// hand gives lines to the store, which may be the host's and panic.
+func (s *sequencer) hand(ctx context.Context, lines [][]byte, flush bool) (pos record.Pos, err error) {
+	err = safego.Call("session.write", func() (err error) {
+		pos, err = s.kept.Append(ctx, lines)
+		return err
+	})
+	if err != nil {
+		return pos, fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be written: %v", err)
+	}
+	if !flush {
+		return pos, nil
+	}
+	if err = safego.Call("session.write", func() error { return s.kept.Flush(ctx) }); err != nil {
+		return pos, fault.Of(fault.CodeSession, "session.write", "the session's journal cannot be flushed: %v", err)
+	}
+	return pos, nil
 }
 
 // apply folds the group. s.mu is held.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/a3s-lab/liba3s/internal/safego"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/record"
 )
@@ -30,7 +31,7 @@ func (s *Session) Save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Kept.Save(ctx, snap); err != nil {
+	if err := safego.Call("session.save", func() error { return s.cfg.Kept.Save(ctx, snap) }); err != nil {
 		return fault.Of(fault.CodeSession, "session.save", "Failed to save session %s: %v", s.cfg.ID, err)
 	}
 	q.first, q.broken = nil, nil

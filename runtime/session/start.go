@@ -227,8 +227,12 @@ func (r *Run) Delta(ctx context.Context, p event.Payload) error {
 func (r *Run) finish(out run.Outcome, err error, save bool) {
 	s := r.s
 	f := fault.From("run", r.close(err))
-	if !s.seq.terminal(r.log, terminal(out, f)) {
+	failed, first := s.seq.terminal(r.log, terminal(out, f))
+	if !first {
 		return // it has ended: what came afterwards broke
+	}
+	if f == nil {
+		f = fault.From("run", failed)
 	}
 	defer close(r.done)
 	defer s.seq.tellTerminal(r.log)
@@ -286,36 +290,43 @@ func (r *Run) resultOf(out run.Outcome) Result {
 	}
 }
 
-// terminal writes and flushes how a run ended without telling it yet; false if it has
-// ended before. Calls that are open get their outcomes. If the store fails all of it is
-// numbered all the same: every run ends in exactly one terminal event.
-func (s *sequencer) terminal(r *runLog, p event.Payload) bool {
+// terminal writes and flushes how a run ended without telling it yet; first is false if
+// it has ended before. Calls that are open get their outcomes. If the store fails all of
+// it is numbered all the same, since every run ends in exactly one terminal event; but a
+// run whose end is lost did not complete: then failed says why.
+func (s *sequencer) terminal(r *runLog, p event.Payload) (failed error, first bool) {
 	ctx := context.Background()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.terminal != nil {
-		return false
+		return nil, false
 	}
-	failed := s.flushDelta(ctx)
+	lost := s.flushDelta(ctx)
 	s.delta = nil
-	if failed == nil {
-		failed = s.release(ctx, r, func(deltaKey) bool { return true })
+	if lost == nil {
+		lost = s.release(ctx, r, func(deltaKey) bool { return true })
 	}
 	last := append(outcomes(r, "the run ended"), record.Fact{Event: p})
 	g, err := s.encode(r, last)
 	if err != nil { // metadata that cannot be encoded must not cost the terminal event
-		last = []record.Fact{{Event: event.FromFault(fault.New(fault.Internal, "run", "%v", err))}}
+		failed = fault.New(fault.Internal, "run", "%v", err)
+		last = []record.Fact{{Event: event.FromFault(fault.From("run", failed))}}
 		g, _ = s.encode(r, last)
 	}
-	if failed == nil {
-		failed = s.keep(ctx, r, g, true)
+	if lost == nil {
+		lost = s.keep(ctx, r, g, true)
+	}
+	if _, completed := last[len(last)-1].Event.(event.AgentEnd); completed && lost != nil {
+		failed = lost
+		last[len(last)-1].Event = event.FromFault(fault.From("run", lost))
+		g, _ = s.encode(r, last)
 	}
 	s.apply(r, last, g)
 	for _, b := range g.told {
 		r.untold = append(r.untold, bytes.Clone(b))
 	}
 	g.free()
-	return true
+	return failed, true
 }
 
 // tellTerminal tells the last events of a run and ends its tape.
@@ -325,6 +336,7 @@ func (s *sequencer) tellTerminal(r *runLog) {
 	last := r.untold
 	r.untold = nil
 	r.tape.Append(last...)
+	s.trim(r)
 	r.tape.End()
 	s.evict()
 }
