@@ -47,7 +47,7 @@ func setLimits(l *ProcessLimits) error {
 
 func checkRequest(op string, b []byte) error {
 	if err := schema.Request.Check(b); err != nil {
-		return fault.Of(fault.CodeInvalidRequest, op, "%v", err).With("reason", fault.BadValue)
+		return fault.Of(fault.CodeInvalidRequest, op, "%s", fault.From(op, err).Message).With("reason", fault.BadValue)
 	}
 	return nil
 }

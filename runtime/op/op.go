@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/a3s-lab/liba3s/internal/schema"
 	"github.com/a3s-lab/liba3s/runtime/agent"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/session"
@@ -121,8 +120,8 @@ func Decode(op string, b []byte, into any) error {
 	bad := func(format string, args ...any) *fault.Error {
 		return fault.Of(fault.CodeInvalidRequest, op, format, args...).With("reason", fault.BadValue)
 	}
-	if err := schema.Request.Check(b); err != nil {
-		return bad("%v", err)
+	if err := checkRequest(op, b); err != nil {
+		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
