@@ -215,6 +215,12 @@ func (p *play) step(st step) error {
 		return p.check(st.rest)
 	case "agent":
 		return p.newAgent()
+	case "open":
+		s, err := p.agent().session("", p.place, json.RawMessage(st.rest))
+		if err == nil {
+			p.session = s
+		}
+		return err
 	case "resume":
 		return p.resume(st.rest)
 	case "artifact":

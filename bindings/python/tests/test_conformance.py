@@ -290,6 +290,7 @@ class Play:
         self.stores: dict[str, MemorySessionStore] = {}
         self.agents: list[Agent] = []
         self.session: Session | None = None
+        self.opened: list[Session] = []  # a session that nobody holds is closed
         self.active: Running | None = None
         self.history: list[Json] | None = None
         self.events: list[Json] = []
@@ -421,7 +422,7 @@ class Play:
 
     @property
     def now(self) -> Session:
-        assert self.session is not None
+        assert self.session is not None, "no session is open"
         return self.session
 
     def start(self, prompt: str, refused: bool) -> Running:
@@ -497,6 +498,7 @@ class Play:
         self.open_agent()
 
     def do_open(self, options: str, *_: bool) -> None:
+        self.opened.append(self.now)
         self.session = self.agents[-1].session(str(self.workspace), self.options(json.loads(options or "{}")))
 
     def do_resume(self, options: str, *_: bool) -> None:
