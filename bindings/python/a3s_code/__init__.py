@@ -15,6 +15,8 @@
 The native library is loaded at the first ``Agent.create``, not at import.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._agent import Agent
 from ._errors import (
     AlreadyExists, BudgetExhausted, Cancelled, CodeError, CodeErrorCode, ConfigError, Conflict,
@@ -29,10 +31,18 @@ from ._options import (
     ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, LocalWorkspaceBackend,
     MemorySessionStore, PermissionPolicy, SessionOptions,
 )
-from ._results import AgentResult, ToolResult
 from ._session import Session
 from ._stream import EventStream
 from ._tools import ToolContext
+
+if TYPE_CHECKING:
+    from ._results import AgentResult, ToolResult
+else:
+    def __getattr__(name: str) -> Any:  # dataclasses cost as much to import as all the rest
+        if name in ("AgentResult", "ToolResult"):
+            from . import _results
+            return getattr(_results, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 __all__ = [
     "AGENT_EVENT_TYPES_V1", "Agent", "AgentEvent", "AgentResult", "AlreadyExists", "ArtifactStoreLimits",

@@ -3,9 +3,7 @@ loops that run them."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import logging
 import threading
 import time
 import weakref
@@ -15,14 +13,18 @@ from typing import TYPE_CHECKING, Any, Callable
 from . import _ffi
 from ._errors import CodeError
 from ._events import decode_batch
-from ._results import ToolResult
 from ._tools import HostTool, ToolContext
 from ._wire import dumps
 
 if TYPE_CHECKING:
     import asyncio
+    import logging
 
-log = logging.getLogger("a3s_code")
+
+
+def _log() -> logging.Logger:
+    import logging  # only a tool that goes wrong needs it
+    return logging.getLogger("a3s_code")
 
 
 class Desk:
@@ -72,7 +74,7 @@ class Desk:
                 for frame in decode_batch(text):
                     self._hear_safely(frame.type, frame.payload)
         except CodeError as err:
-            log.debug("the control stream ended: %s", err)
+            _log().debug("the control stream ended: %s", err)
         finally:
             _ffi.close_quietly(self._stream)
             for context in list(self._open.values()):
@@ -82,7 +84,7 @@ class Desk:
         try:
             self._hear(type, frame)
         except Exception as err:  # one bad request must not leave all later ones unheard
-            log.debug("request not served", exc_info=err)
+            _log().debug("request not served", exc_info=err)
             if type == "host_request":
                 self._answer(frame["request"], _failure(err.__class__.__name__, str(err)))
 
@@ -150,13 +152,14 @@ class Desk:
     def _answer(self, request: int, answer: bytes) -> None:
         try:
             if not _ffi.host_reply(self.agent, request, answer):
-                log.debug("the answer to request %d came too late", request)
+                _log().debug("the answer to request %d came too late", request)
         except CodeError as err:
-            log.debug("the answer to request %d was not taken: %s", request, err)
+            _log().debug("the answer to request %d was not taken: %s", request, err)
 
 
 def _success(value: Any) -> bytes:
     result: dict[str, Any]
+    from ._results import ToolResult
     if isinstance(value, ToolResult):
         result = {"output": value.output, "exit_code": value.exit_code}
         if value.metadata is not None:
@@ -175,6 +178,7 @@ def _output(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    import dataclasses
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     if isinstance(value, (set, frozenset, tuple)):
@@ -183,7 +187,7 @@ def _plain(value: Any) -> Any:
 
 
 def _raised(tool: HostTool, err: BaseException) -> bytes:
-    log.debug("tool %s failed", tool.name, exc_info=err)
+    _log().debug("tool %s failed", tool.name, exc_info=err)
     name = "Cancelled" if type(err).__name__ == "CancelledError" else type(err).__name__
     return _failure(name, str(err) or name)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ._errors import refuse
-from ._results import ToolResult
+
+if TYPE_CHECKING:
+    from ._results import ToolResult
 
 
 class DirectTools:
@@ -21,10 +23,12 @@ class DirectTools:
         """Runs a tool for this program, not for the model: the permission policy does not apply,
         limits and time-outs do. Works during a run. A tool that fails is a result with an exit
         code, and so is one that does not exist. Ctrl-C cancels it. Operation session.tool."""
+        from ._results import ToolResult
         return ToolResult.from_wire(self._long(b"session.tool", name=name, args=dict(args or {})))
 
     async def tool_async(self, name: str, args: Mapping[str, Any] | None = None) -> ToolResult:
         """:meth:`tool` for asyncio. A cancelled task cancels the tool."""
+        from ._results import ToolResult
         return ToolResult.from_wire(await self._later(b"session.tool", name=name, args=dict(args or {})))
 
     def read_file(self, path: str, offset: int | None = None, limit: int | None = None) -> str:

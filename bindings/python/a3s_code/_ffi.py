@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import sysconfig
+import sys
 import threading
 from ctypes import (
     POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p,
@@ -104,8 +104,12 @@ def _candidates() -> list[str]:
 
 
 def _is_musl() -> bool:
-    names = (sysconfig.get_config_var("HOST_GNU_TYPE"), sysconfig.get_config_var("SOABI"))
-    return any("musl" in str(name) for name in names)
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        return not (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")
+    except (ValueError, OSError):
+        return True
 
 
 def _open() -> _Library:

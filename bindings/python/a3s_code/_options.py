@@ -6,7 +6,7 @@ same words. Checked here is only what JSON could not carry.
 
 from __future__ import annotations
 
-import uuid
+import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ._errors import bad_type, bad_value
@@ -137,7 +137,7 @@ class MemorySessionStore:
     """Keeps sessions in memory. Save and resume with the same object: it is the store."""
 
     def __init__(self) -> None:
-        self.instance_id = uuid.uuid4().hex
+        self.instance_id = os.urandom(16).hex()
 
     def to_wire(self) -> dict[str, Any]:
         """The object that the library reads."""

@@ -10,12 +10,12 @@ from . import _ffi, _wait
 from ._direct import DirectTools
 from ._errors import bad_type, forked
 from ._events import AgentEvent, event_from
-from ._results import AgentResult
 from ._stream import EventStream
 from ._tools import HostTool, ToolOwner
 from ._wire import dumps, loads
 
 if TYPE_CHECKING:
+    from ._results import AgentResult
     from ._agent import Agent
 
 #: A message object: ``{"role": ..., "content": [block, ...]}``.
@@ -116,6 +116,7 @@ class Session(DirectTools, ToolOwner):
 
         Ctrl-C cancels the run. Operation session.send.
         """
+        from ._results import AgentResult
         return AgentResult.from_wire(self._long(b"session.send", **_request(prompt, history)))
 
     #: Another name of :meth:`send`.
@@ -123,6 +124,7 @@ class Session(DirectTools, ToolOwner):
 
     async def send_async(self, prompt: str | Mapping[str, Any], history: Sequence[Message] | None = None) -> AgentResult:
         """:meth:`send` for asyncio. A cancelled task cancels the run."""
+        from ._results import AgentResult
         return AgentResult.from_wire(await self._later(b"session.send", **_request(prompt, history)))
 
     def send_request(self, request: Mapping[str, Any]) -> AgentResult:

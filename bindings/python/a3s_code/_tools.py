@@ -3,7 +3,6 @@ library's requests reach them is the desk's part."""
 
 from __future__ import annotations
 
-import inspect
 import sys
 import threading
 import time
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, overload
 
 from . import _ffi
 from ._errors import bad_type, forked
-from ._schema import Signature
 from ._wire import dumps
 
 if TYPE_CHECKING:
@@ -82,6 +80,10 @@ class HostTool:
     """A registered function. It stays registered while its session or agent is open."""
 
     def __init__(self, fn: Callable[..., Any], name: str, description: str, read_only: bool, timeout_ms: int | None) -> None:
+        import inspect
+
+        from ._schema import Signature  # what reads signatures is needed for tools only
+
         self.fn = fn
         self.name = name
         self.signature = Signature(fn, ToolContext)

@@ -15,7 +15,7 @@ from a3s_code import (
     MemorySessionStore, PermissionPolicy, SessionOptions,
 )
 from a3s_code._agent import _merge
-from a3s_code._generated import OPERATIONS, SESSION_OPTIONS
+from a3s_code.types import OPERATIONS, SESSION_OPTIONS
 
 
 def test_unset_options_are_left_out() -> None:

@@ -51,7 +51,7 @@ func All(root string) ([]File, error) {
 	}
 	sum := sha256.Sum256(schema)
 	digest := hex.EncodeToString(sum[:])
-	python, err := s.python(defs, digest)
+	pythonTypes, err := s.pythonTypes(defs)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,8 @@ func All(root string) ([]File, error) {
 		{"capi/a3s.map", s.versionScript()},
 		{"capi/abi.lock", lock},
 		{"capi/build.go", s.build(digest)},
-		{"bindings/python/a3s_code/_generated.py", python},
+		{"bindings/python/a3s_code/_generated.py", s.python(digest)},
+		{"bindings/python/a3s_code/types.py", pythonTypes},
 		{"docs/options.md", s.options()},
 	}, append(node, rust...)...), nil
 }

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -14,8 +15,9 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
 
-// python makes bindings/python/a3s_code/_generated.py.
-func (s *source) python(defs jsonschema.Definitions, digest string) ([]byte, error) {
+// python makes bindings/python/a3s_code/_generated.py: what every import of the package
+// needs.
+func (s *source) python(digest string) []byte {
 	w := &writer{}
 	w.f("# %s\n", Mark)
 	w.f("%s", pythonHead)
@@ -25,6 +27,15 @@ func (s *source) python(defs jsonschema.Definitions, digest string) ([]byte, err
 	pythonStatuses(w)
 	s.pythonFunctions(w)
 	pythonEvents(w)
+	return append(bytes.TrimRight(w.Bytes(), "\n"), '\n')
+}
+
+// pythonTypes makes bindings/python/a3s_code/types.py, which costs nothing until somebody
+// imports it.
+func (s *source) pythonTypes(defs jsonschema.Definitions) ([]byte, error) {
+	w := &writer{}
+	w.f("# %s\n", Mark)
+	w.f("%s", pythonTypesHead)
 	for _, name := range slices.Sorted(maps.Keys(defs)) {
 		if err := pythonType(w, name, defs[name]); err != nil {
 			return nil, err
@@ -35,7 +46,16 @@ func (s *source) python(defs jsonschema.Definitions, digest string) ([]byte, err
 	return w.Bytes(), nil
 }
 
-const pythonHead = `"""Tables and types of libA3S: statuses, codes, C prototypes, events, operations, options.
+const pythonHead = `"""Tables of libA3S: statuses, codes, C prototypes, events."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, Literal, NamedTuple
+
+`
+
+const pythonTypesHead = `"""Types of libA3S: the JSON objects it takes and gives, its operations, its options.
 
 JSON objects are TypedDicts. They describe what a value has at least: the library may add
 fields, so a reader ignores what it does not know.
@@ -43,11 +63,11 @@ fields, so a reader ignores what it does not know.
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
+
 
 `
 
