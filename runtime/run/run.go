@@ -87,13 +87,31 @@ func (e *Engine) Run(ctx context.Context, in Input, log record.Log) (Outcome, er
 		ctx, cancel = context.WithTimeoutCause(ctx, e.Limits.MaxTime, over)
 		defer cancel()
 	}
-	system, err := e.Prompt.System(ctx)
+	system, err := e.system(ctx)
 	if err != nil {
 		return Outcome{}, stopped(ctx, err)
 	}
-	s := &state{Engine: e, in: in, log: log, gate: e.Gate.Run(), system: system, messages: in.Messages, tools: e.visible()}
+	known, err := e.background(ctx, in, log)
+	if err != nil {
+		return Outcome{}, stopped(ctx, err)
+	}
+	if known != "" {
+		system += "\n\n" + known
+	}
+	s := &state{Engine: e, in: in, log: log, gate: e.Gate.Run(), system: system, messages: in.Messages, tools: e.visible(ctx)}
+	if in.Isolated { // the session's own transcript holds no secret
+		for i, m := range s.messages {
+			s.messages[i] = e.scrub(m)
+		}
+	}
 	out, err := s.loop(ctx)
 	return out, stopped(ctx, err)
+}
+
+// system makes the system prompt; the project's notes may hold a secret.
+func (e *Engine) system(ctx context.Context) (string, error) {
+	text, err := e.Prompt.System(ctx)
+	return e.Redact(text), err
 }
 
 // stopped prefers the reason a context was ended for over its consequences.
@@ -117,8 +135,8 @@ func (e *Engine) Offers() []policy.Offer {
 }
 
 // visible gives the specifications of the tools the policy shows to the model.
-func (e *Engine) visible() []chat.ToolSpec {
-	shown, _ := e.Gate.Select(e.Offers())
+func (e *Engine) visible(ctx context.Context) []chat.ToolSpec {
+	shown, _ := e.Gate.Expose(ctx, e.Offers())
 	return slices.DeleteFunc(e.Tools.Specs(), func(s chat.ToolSpec) bool { return !slices.Contains(shown, s.Name) })
 }
 
@@ -199,15 +217,17 @@ func (s *state) partial(ctx context.Context, reply model.Answer, cause error) er
 // compact replaces the older part of the transcript when the window fills. A failure
 // leaves it alone and the run goes on; that nothing can help is said once.
 func (s *state) compact(ctx context.Context) error {
-	used := max(s.reported, s.estimate(s.messages))
-	if s.stuck || !s.Prompt.Due(used) {
+	if s.stuck || !s.Prompt.Compaction.On { // before the estimate, which reads the whole conversation
+		return nil
+	}
+	if !s.Prompt.Due(max(s.reported, s.estimate(s.messages))) {
 		return nil
 	}
 	s.pruned = true // leaving out old tool output is the gentler way
 	if !s.Prompt.Due(s.estimate(s.Prompt.Prune(s.messages))) {
 		return nil
 	}
-	c, err := s.Prompt.Compact(ctx, s.Model, s.system, s.messages, s.tools)
+	c, err := s.shorten(ctx, s.system, s.messages, s.tools)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -224,6 +244,20 @@ func (s *state) compact(ctx context.Context) error {
 	s.messages, s.reported = c.Messages, 0
 	s.stuck = s.Prompt.Due(s.estimate(s.messages)) // it helped as far as it could
 	return s.compacted(ctx, c, before, s.in.Isolated, s.log)
+}
+
+// shorten compacts messages; a summary is a model's text as any other.
+func (e *Engine) shorten(ctx context.Context, system string, messages []chat.Message, tools []chat.ToolSpec) (*prompt.Compacted, error) {
+	c, err := e.Prompt.Compact(ctx, e.Model, system, messages, tools)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	c.Summary = e.Redact(c.Summary)
+	for i, m := range c.With {
+		c.With[i] = e.scrub(m)
+		c.Messages[i] = c.With[i]
+	}
+	return c, nil
 }
 
 func (s *state) estimate(messages []chat.Message) int {
@@ -246,11 +280,11 @@ func (e *Engine) compacted(ctx context.Context, c *prompt.Compacted, before int,
 // Compact compacts a transcript at the user's word, whatever the window says. Nil says
 // that there is nothing to gain.
 func (e *Engine) Compact(ctx context.Context, messages []chat.Message, log record.Log) (*prompt.Compacted, error) {
-	system, err := e.Prompt.System(ctx)
+	system, err := e.system(ctx)
 	if err != nil {
 		return nil, stopped(ctx, err)
 	}
-	c, err := e.Prompt.Compact(ctx, e.Model, system, messages, e.visible())
+	c, err := e.shorten(ctx, system, messages, e.visible(ctx))
 	if err != nil || c == nil {
 		return nil, stopped(ctx, err)
 	}
