@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -128,7 +129,12 @@ func (s *state) question(call chat.Call, t tool.Tool, known bool) policy.Call {
 	q := policy.Call{Call: call, Known: known}
 	if known {
 		q.Call.Name = t.Spec().Name
-		q.Validate = func(args json.RawMessage) error { return tool.Validate(t, args) }
+		q.Validate = func(args json.RawMessage) error {
+			if f := fault.From("", tool.Validate(t, args)); f != nil {
+				return errors.New(f.Message) // words for the model, without the prefix of the code
+			}
+			return nil
+		}
 		q.Effects = t.Effects
 	}
 	return q

@@ -43,7 +43,8 @@ func (s *Session) Tool(ctx context.Context, name string, args json.RawMessage) (
 	}
 	name = t.Spec().Name
 	if err := tool.Validate(t, args); err != nil {
-		return toolResult(name, chat.Fail(chat.ErrorKind{Type: chat.InvalidArgument, Message: err.Error()}, fmt.Sprintf("invalid arguments for tool %s: %v", name, err))), nil
+		why := fault.From("", err).Message
+		return toolResult(name, chat.Fail(chat.ErrorKind{Type: chat.InvalidArgument, Message: why}, fmt.Sprintf("invalid arguments for tool %s: %s", name, why))), nil
 	}
 	began := s.cfg.Source.NowMS()
 	call := chat.Call{ID: s.cfg.Source.New("call"), Name: name, Args: args}
