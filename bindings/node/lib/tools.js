@@ -114,7 +114,7 @@ function serve(tool, request, host) {
 function success(value) {
   if (!(value instanceof ToolResult)) return encode({ result: { output: output(value), exit_code: 0 } }, 'host.reply');
   return encode({
-    result: { output: String(value.output), exit_code: value.exitCode, metadata: value.metadata, error_kind: value.errorKind },
+    result: { output: value.output, exit_code: value.exitCode, metadata: value.metadata, error_kind: value.errorKind },
   }, 'host.reply');
 }
 
