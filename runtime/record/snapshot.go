@@ -86,7 +86,25 @@ func ParseSnapshot(b []byte) (*Snapshot, error) {
 		return nil, undecodable(err)
 	}
 	s.Normalise()
-	return s, nil
+	return s, s.compactInputs()
+}
+
+// compactInputs takes the indentation of the document out of the calls' arguments: they
+// are sent to models again as they were.
+func (s *Snapshot) compactInputs() error {
+	for _, m := range s.Session.Messages {
+		for i, b := range m.Content {
+			if len(b.Input) == 0 {
+				continue
+			}
+			var c bytes.Buffer
+			if err := json.Compact(&c, b.Input); err != nil {
+				return undecodable(err)
+			}
+			m.Content[i].Input = c.Bytes()
+		}
+	}
+	return nil
 }
 
 func invalidUTF8(b []byte) int {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -102,13 +103,15 @@ func (e *Engine) scrub(m chat.Message) chat.Message {
 }
 
 // valid makes arguments storable: empty ones are {}, broken ones become a JSON string
-// that the Gate refuses.
+// that the Gate refuses. Blanks between tokens go, as they do in the journal, so that a
+// resumed session sends the same bytes.
 func valid(args json.RawMessage) json.RawMessage {
-	switch {
-	case len(args) == 0:
+	if len(args) == 0 {
 		return json.RawMessage("{}")
-	case json.Valid(args):
-		return args
+	}
+	var c bytes.Buffer
+	if json.Compact(&c, args) == nil {
+		return c.Bytes()
 	}
 	b, err := json.Marshal(string(args))
 	if err != nil {

@@ -73,27 +73,32 @@ say fourth
 
 func compare(t *testing.T, live, loaded *rig) {
 	t.Helper()
-	asJSON := func(v any) string {
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
-	views := map[string]func(*rig) any{
-		"history": func(r *rig) any { return r.History() },
-		"runs":    func(r *rig) any { return r.Runs() },
-		"traces":  func(r *rig) any { return r.Traces() },
-	}
-	for name, view := range views {
-		if a, b := asJSON(view(live)), asJSON(view(loaded)); a != b {
-			t.Errorf("%s differ:\nlive   %s\nloaded %s", name, a, b)
-		}
-	}
+	alike(t, "history", live.History(), loaded.History())
+	alike(t, "runs", live.Runs(), loaded.Runs())
+	alike(t, "traces", live.Traces(), loaded.Traces())
 	for _, run := range live.Runs() {
-		if a, b := asJSON(live.RunEvents(run.ID)), asJSON(loaded.RunEvents(run.ID)); a != b {
-			t.Errorf("events of %q differ:\nlive   %s\nloaded %s", run.Prompt, a, b)
-		}
+		alike(t, "events of "+run.Prompt, live.RunEvents(run.ID), loaded.RunEvents(run.ID))
+	}
+}
+
+// alike compares the JSON of two values and shows where they part.
+func alike(t *testing.T, what string, live, loaded any) {
+	t.Helper()
+	a, err := json.Marshal(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for at < len(a) && at < len(b) && a[at] == b[at] {
+		at++
+	}
+	if at < len(a) || at < len(b) {
+		from := max(0, at-80)
+		t.Errorf("%s differ at byte %d:\nlive   ...%s\nloaded ...%s", what, at, a[from:min(len(a), at+80)], b[from:min(len(b), at+80)])
 	}
 }
 
