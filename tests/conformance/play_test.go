@@ -4,95 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
-
-// sink takes the events of a run as they come.
-type sink struct {
-	mu     sync.Mutex
-	events []ev
-	ended  bool
-	err    error
-	news   chan struct{} // closed and replaced at every change
-	passed int           // how far await has looked
-	asked  int           // how far confirm has looked
-}
-
-func newSink() *sink { return &sink{news: make(chan struct{})} }
-
-func (s *sink) change(fn func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fn()
-	close(s.news)
-	s.news = make(chan struct{})
-}
-
-func (s *sink) add(v any) {
-	s.change(func() {
-		e, err := eventOf(v)
-		if err != nil {
-			s.err = err
-		}
-		s.events = append(s.events, e)
-	})
-}
-
-func (s *sink) end(err error) {
-	s.change(func() { s.ended, s.err = true, errors.Join(s.err, err) })
-}
-
-// next gives the first event from *from on that fits, and moves *from behind it.
-func (s *sink) next(from *int, fits func(ev) bool) (ev, error) {
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	for {
-		s.mu.Lock()
-		i, ended, news := slices.IndexFunc(s.events[*from:], fits), s.ended, s.news
-		if i >= 0 {
-			*from += i + 1
-			defer s.mu.Unlock()
-			return s.events[*from-1], nil
-		}
-		s.mu.Unlock()
-		if ended {
-			return ev{}, fmt.Errorf("the run ended without it")
-		}
-		select {
-		case <-news:
-		case <-late.C:
-			return ev{}, fmt.Errorf("it did not come within %s", patience)
-		}
-	}
-}
-
-// whole waits for the end and gives all events.
-func (s *sink) whole() ([]ev, error) {
-	all := 0
-	_, err := s.next(&all, func(ev) bool { return false })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended {
-		return nil, err
-	}
-	return s.events, s.err
-}
-
-func eventOf(v any) (ev, error) {
-	var e ev
-	b, err := json.Marshal(v)
-	if err != nil {
-		return e, err
-	}
-	return e, json.Unmarshal(b, &e)
-}
 
 // play is one scenario being played by one driver.
 type play struct {
@@ -383,83 +300,4 @@ func (p *play) resume(options string) error {
 		p.session = s
 	}
 	return err
-}
-
-// view gives what check and want/NAME.json look at.
-func (p *play) view(name string) (any, error) {
-	calls := map[string]string{"commands": "list_commands", "history": "history", "info": "info", "pending": "pending_confirmations", "runs": "runs", "tools": "tool_names", "traces": "trace_events"}
-	switch name {
-	case "sessions":
-		return plain(p.agent().sessions(), nil)
-	case "events":
-		runs, err := p.view("runs")
-		if err != nil {
-			return nil, err
-		}
-		all := runs.([]any)
-		if len(all) == 0 {
-			return []any{}, nil
-		}
-		return p.session.call("run_events", map[string]any{"run_id": all[len(all)-1].(map[string]any)["id"]})
-	}
-	call, ok := calls[name]
-	if !ok {
-		return nil, fmt.Errorf("there is nothing called %q to look at", name)
-	}
-	return p.session.call(call, map[string]any{})
-}
-
-func (p *play) check(rest string) error {
-	name, text, _ := strings.Cut(rest, " ")
-	var want any
-	if err := json.Unmarshal([]byte(text), &want); err != nil {
-		return err
-	}
-	got, err := p.view(name)
-	if err != nil {
-		return err
-	}
-	if d := diff(got, want, name); d != "" {
-		return errors.New(d)
-	}
-	return nil
-}
-
-// expectRest checks everything that the scenario wants at its end.
-func (p *play) expectRest() error {
-	if text, ok := p.sc.sections["want/events"]; ok {
-		if err := compare(joined(p.events), p.place.fill(text)); err != nil {
-			return err
-		}
-	}
-	if text, ok := p.sc.sections["want/result.json"]; ok {
-		var want any
-		if err := json.Unmarshal([]byte(p.place.fill(text)), &want); err != nil {
-			return fmt.Errorf("want/result.json: %v", err)
-		}
-		var got any = p.results
-		if _, many := want.([]any); !many && len(p.results) > 0 {
-			got = p.results[len(p.results)-1]
-		}
-		if d := diff(got, want, "result"); d != "" {
-			return errors.New(d)
-		}
-	}
-	for _, name := range views {
-		if text, ok := p.sc.sections["want/"+name+".json"]; ok {
-			if err := p.check(name + " " + p.place.fill(text)); err != nil {
-				return err
-			}
-		}
-	}
-	want, err := p.sc.wantFiles(p.place)
-	if err != nil {
-		return err
-	}
-	for path, w := range want {
-		if g := got(filepath.Join(p.place.workspace, path)); encode(g) != encode(w) {
-			return fmt.Errorf("file %s is %s, want %s", path, short(g), short(w))
-		}
-	}
-	return nil
 }

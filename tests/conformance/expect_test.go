@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strings"
 )
@@ -110,6 +113,85 @@ func (p *play) recorded(id string, events []ev, told []any) error {
 		r := v.(map[string]any)
 		if r["id"] == id && (r["status"] != status || r["event_count"] != float64(len(events))) {
 			return fmt.Errorf("after %d events, the last one %s, the run is %s", len(events), last.Type, short(r))
+		}
+	}
+	return nil
+}
+
+// view gives what check and want/NAME.json look at.
+func (p *play) view(name string) (any, error) {
+	calls := map[string]string{"commands": "list_commands", "history": "history", "info": "info", "pending": "pending_confirmations", "runs": "runs", "tools": "tool_names", "traces": "trace_events"}
+	switch name {
+	case "sessions":
+		return plain(p.agent().sessions(), nil)
+	case "events":
+		runs, err := p.view("runs")
+		if err != nil {
+			return nil, err
+		}
+		all := runs.([]any)
+		if len(all) == 0 {
+			return []any{}, nil
+		}
+		return p.session.call("run_events", map[string]any{"run_id": all[len(all)-1].(map[string]any)["id"]})
+	}
+	call, ok := calls[name]
+	if !ok {
+		return nil, fmt.Errorf("there is nothing called %q to look at", name)
+	}
+	return p.session.call(call, map[string]any{})
+}
+
+func (p *play) check(rest string) error {
+	name, text, _ := strings.Cut(rest, " ")
+	var want any
+	if err := json.Unmarshal([]byte(text), &want); err != nil {
+		return err
+	}
+	got, err := p.view(name)
+	if err != nil {
+		return err
+	}
+	if d := diff(got, want, name); d != "" {
+		return errors.New(d)
+	}
+	return nil
+}
+
+// expectRest checks everything that the scenario wants at its end.
+func (p *play) expectRest() error {
+	if text, ok := p.sc.sections["want/events"]; ok {
+		if err := compare(joined(p.events), p.place.fill(text)); err != nil {
+			return err
+		}
+	}
+	if text, ok := p.sc.sections["want/result.json"]; ok {
+		var want any
+		if err := json.Unmarshal([]byte(p.place.fill(text)), &want); err != nil {
+			return fmt.Errorf("want/result.json: %v", err)
+		}
+		var got any = p.results
+		if _, many := want.([]any); !many && len(p.results) > 0 {
+			got = p.results[len(p.results)-1]
+		}
+		if d := diff(got, want, "result"); d != "" {
+			return errors.New(d)
+		}
+	}
+	for _, name := range views {
+		if text, ok := p.sc.sections["want/"+name+".json"]; ok {
+			if err := p.check(name + " " + p.place.fill(text)); err != nil {
+				return err
+			}
+		}
+	}
+	want, err := p.sc.wantFiles(p.place)
+	if err != nil {
+		return err
+	}
+	for path, w := range want {
+		if g := got(filepath.Join(p.place.workspace, path)); encode(g) != encode(w) {
+			return fmt.Errorf("file %s is %s, want %s", path, short(g), short(w))
 		}
 	}
 	return nil
