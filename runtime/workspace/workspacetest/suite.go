@@ -251,7 +251,7 @@ func normalForm(t *testing.T, w workspace.Workspace) {
 
 func outside(t *testing.T, w workspace.Workspace) {
 	for _, p := range []string{"..", "../x", "a/../../x", `..\x`, "/etc/passwd", w.Root() + "-other/x", w.Root() + "/../x"} {
-		if strings.HasPrefix(p, "mem:") {
+		if !strings.HasPrefix(p, "/") && strings.HasPrefix(p, w.Root()) {
 			continue // a virtual root makes no absolute path
 		}
 		_, err := w.Stat(ctx, p)
