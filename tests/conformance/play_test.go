@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type play struct {
 	active  *sink
 	events  []ev
 	results []any
+	noted   map[string]any
 }
 
 // run plays the scenario and says what was not as it wants.
@@ -130,6 +132,19 @@ func (p *play) step(st step) error {
 		return err
 	case "check":
 		return p.check(st.rest)
+	case "note":
+		v, err := p.view(st.rest)
+		if p.noted == nil {
+			p.noted = map[string]any{}
+		}
+		p.noted[st.rest] = v
+		return err
+	case "same":
+		v, err := p.view(st.rest)
+		if err == nil && !reflect.DeepEqual(v, p.noted[st.rest]) {
+			err = fmt.Errorf("it is %s, was %s", short(v), short(p.noted[st.rest]))
+		}
+		return err
 	case "agent":
 		return p.newAgent()
 	case "open":

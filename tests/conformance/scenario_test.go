@@ -46,7 +46,7 @@ type step struct {
 
 var verbs = []string{
 	"agent", "artifact", "await", "cancel", "cancel_confirmations", "cancel_run", "check", "close", "confirm",
-	"confirm-late", "history", "join", "open", "resume", "save", "send", "start", "stream", "tool",
+	"confirm-late", "history", "join", "note", "open", "resume", "same", "save", "send", "start", "stream", "tool",
 }
 
 func load(file string) (*scenario, error) {

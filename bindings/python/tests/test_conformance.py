@@ -50,6 +50,7 @@ class Play:
         self.history: list[Json] | None = None
         self.events: list[Json] = []
         self.results: list[Json] = []
+        self.noted: dict[str, Json] = {}
         self.tools: list[Json] = self.json("host_tools.json", [])
         self.desk = Desk()
 
@@ -271,6 +272,12 @@ class Play:
         name, _, want = rest.partition(" ")
         problem = diff(self.view(name), json.loads(want), name)
         assert not problem, problem
+
+    def do_note(self, name: str, *ignored: Any) -> None:
+        self.noted[name] = self.view(name)
+
+    def do_same(self, name: str, *ignored: Any) -> None:
+        assert self.view(name) == self.noted[name]
 
     def view(self, name: str) -> Json:
         s = self.now
