@@ -11,7 +11,6 @@ import (
 
 	"github.com/a3s-lab/liba3s/internal/tape"
 	"github.com/a3s-lab/liba3s/runtime/event"
-	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/model"
 	"github.com/a3s-lab/liba3s/runtime/session"
 )
@@ -42,13 +41,19 @@ func TestS5WithoutStoreTheRunWaitsAndThenTheStreamHasAGap(t *testing.T) {
 		small := session.DefaultRetention
 		small.MaxEventsPerRun = 16
 		r := open(t, setup{model: chatter(100), retention: &small, fixed: "x", stall: 10 * time.Second})
-		x := r.start("go")
-		c := x.Stream(0)
+		c, err := r.Stream() // there before the first event
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer c.Close()
+		x := r.start("go")
 		began := time.Now()
 		<-x.Done()
 		if d := time.Since(began); d != 10*time.Second {
 			t.Errorf("the run waited %v", d)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 		events := drain(t, c)
 		if events[0].Type != "gap" || events[0].Metadata != nil {
@@ -81,16 +86,16 @@ func TestS5WithoutStoreASlowReaderLosesNothing(t *testing.T) {
 				small := session.DefaultRetention
 				small.MaxEventsPerRun = limit
 				r := open(t, setup{model: chatter(60), retention: &small})
-				x := r.start("go")
-				c := x.Stream(0)
+				c, err := r.Stream() // there before the first event
+				if err != nil {
+					t.Fatal(err)
+				}
 				defer c.Close()
+				r.start("go")
 				var events []event.Envelope
-				for buf := make([]byte, 8<<10); ; {
+				for buf := make([]byte, 8<<10); len(events) == 0 || events[len(events)-1].Type != "agent_end"; {
 					time.Sleep(time.Second)
 					n, _, err := c.Next(t.Context(), 2, buf)
-					if fault.KindOf(err) == fault.End {
-						break
-					}
 					if err != nil {
 						t.Fatal(err)
 					}
