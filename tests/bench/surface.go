@@ -247,7 +247,8 @@ func wake(b *bench, t *table) error {
 	if err != nil {
 		t.failed("wake latency, C", err)
 	} else {
-		t.add("wake latency, C next", below(30e-6, 200e-6), micros, c["wake"], note)
+		t.add("wake latency, C next, bare", below(30e-6, 200e-6), micros, c["wake"], "p50 / p99 of 1,500 at 1,000 a second: a3s_stream_wake on one thread to A3S_E_WOKEN on another")
+		t.add("wake latency, C next, event", below(30e-6, 200e-6), micros, c["event"], note)
 	}
 	_, pacer, err := b.cProgram()
 	if err != nil {
@@ -258,14 +259,14 @@ func wake(b *bench, t *table) error {
 		t.failed("wake latency, Python", err)
 		return nil
 	}
-	t.add("wake latency, Python for", below(70e-6, 400e-6), micros, p["sync"], "the same")
-	t.add("wake latency, Python async for", below(70e-6, 400e-6), micros, p["async"], "the same")
+	t.add("wake latency, Python for, event", below(70e-6, 400e-6), micros, p["sync"], "the same")
+	t.add("wake latency, Python async for, event", below(70e-6, 400e-6), micros, p["async"], "the same")
 	return nil
 }
 
 // cycle measures the life of a session with one short run.
 func cycle(b *bench, t *table) error {
-	const n = 8000
+	const n = 16000
 	c, err := b.inC("cycle", words(7), n, false)
 	if err != nil {
 		return err

@@ -169,6 +169,21 @@ static void wake(a3s_handle agent, const char *session_json, int n) {
 		fprintf(stderr, "%d pieces of %d came\n", got, n);
 		exit(1);
 	}
+	print_quantiles("event", late, n);
+
+	must(a3s_stream_open(session, NULL, 0, &stream), "a3s_stream_open");
+	pacer_wake(stream, n, 1000, stamps);
+	for (got = 0; got < n;) {
+		int64_t status = a3s_stream_next(stream, -1, 1, buf, cap, NULL), now = now_ns();
+		if (status != A3S_E_WOKEN)
+			must(status, "a3s_stream_next");
+		else {
+			late[got] = (double)(now - stamps[got]) / 1e9;
+			got++;
+			pacer_seen();
+		}
+	}
+	pacer_join();
 	print_quantiles("wake", late, n);
 }
 

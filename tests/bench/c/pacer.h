@@ -12,6 +12,12 @@ int64_t now_ns(void);
  * then with a result. stamps[i] is set just before piece i is handed in. */
 void pacer_start(uint64_t agent, uint64_t request, int n, int interval_us, int64_t *stamps);
 
+/* pacer_wake lets a blocked a3s_stream_next return n times, one every interval_us, each
+ * after pacer_seen was called for the one before: wakes add up to one. */
+void pacer_wake(uint64_t stream, int n, int interval_us, int64_t *stamps);
+
+void pacer_seen(void);
+
 /* pacer_join waits for the thread. */
 void pacer_join(void);
 
