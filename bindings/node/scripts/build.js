@@ -27,6 +27,7 @@ function main(args) {
   execFileSync(process.env.CC || 'gcc', [
     '-std=c11', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-pedantic', '-Werror', '-O2', '-fPIC', '-fvisibility=hidden', '-shared',
     '-isystem', headers(), '-I', path.join(root, 'include'), '-Wl,-soname,a3s.node', '-Wl,-z,relro,-z,now',
+    '-Wl,-z,nodelete', // Node unloads an addon with the worker that loaded it, but libuv still holds our signal handle
     '-o', `${file}.tmp`, ...sources, '-ldl',
   ], { stdio: 'inherit' });
   fs.renameSync(`${file}.tmp`, file); // a program that runs keeps the file it has mapped
