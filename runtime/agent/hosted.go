@@ -25,6 +25,7 @@ type registration struct {
 	session string    // empty for all sessions of the agent
 	spec    extension // a pointer to the kind's description
 	line    *host.Line
+	part    any // what its kind made of it, if one thing serves all sessions
 	stop    func()
 
 	// attached are the sessions it was brought into, with the way back; guarded by
@@ -66,6 +67,11 @@ func (a *Agent) register(ctx context.Context, kind string, spec json.RawMessage,
 	r := &registration{
 		kind: k, name: base.Name, session: sid, spec: e, attached: map[string]func() error{},
 		line: host.NewLine(a.desk, k.Name, base.Name, base.Deadline(k.Deadline)),
+	}
+	if k.open != nil {
+		if r.part, err = k.open(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	open, err := a.enter(r)
 	if err != nil {

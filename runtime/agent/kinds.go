@@ -15,7 +15,9 @@ import (
 	policyhost "github.com/a3s-lab/liba3s/runtime/policy/host"
 	prompthost "github.com/a3s-lab/liba3s/runtime/prompt/host"
 	"github.com/a3s-lab/liba3s/runtime/session"
+	storehost "github.com/a3s-lab/liba3s/runtime/store/host"
 	toolhost "github.com/a3s-lab/liba3s/runtime/tool/host"
+	workspacehost "github.com/a3s-lab/liba3s/runtime/workspace/host"
 )
 
 // HostKind is one line of the table of what a host can supply. A new kind is its file
@@ -39,6 +41,8 @@ type HostKind struct {
 	// Ops are the operations of its requests.
 	Ops []HostOp
 
+	// open makes the one thing that serves all sessions; nil where there is none.
+	open func(ctx context.Context, r *registration) (any, error)
 	// attach brings it into an open session; nil where it is looked up when it is needed.
 	attach func(a *Agent, ctx context.Context, r *registration, s *session.Session) (detach func() error, err error)
 	// start begins what runs beside sessions; nil where there is nothing.
@@ -91,10 +95,37 @@ var hostKinds = []HostKind{
 		Ops:    []HostOp{{"run", "Answer the command.", CommandRequest{}, CommandResult{}, nil}},
 		attach: (*Agent).attachCommand,
 	},
+	{
+		Name: "store", Doc: "A session store, named by option session_store {kind: host, name}. Facts and snapshots are texts that the host hands back as they were; it is asked while a session writes, so its answer must not wait for that session.", Agent: true, Early: true,
+		Deadline: storehost.Deadline, NoAnswer: "SESSION_ERROR", Spec: storehost.StoreSpec{},
+		Ops: []HostOp{
+			{"load", "Give the snapshot of a session and the facts that follow it, or a blob.", storehost.StoreLoad{}, storehost.StoreLoaded{}, nil},
+			{"append", "Keep more facts of a session, or a blob.", storehost.StoreAppend{}, nil, nil},
+			{"save", "Put a snapshot in the place of the former one and of all facts, at once.", storehost.StoreSave{}, nil, nil},
+			{"delete", "Remove a session with all that is kept of it, or a blob.", storehost.StoreDelete{}, nil, nil},
+			{"list", "Give the ids of the sessions with a snapshot or a fact.", storehost.StoreList{}, storehost.StoreListed{}, nil},
+		},
+		open: func(ctx context.Context, r *registration) (any, error) {
+			return storehost.Open(ctx, storehost.Config{Spec: *r.spec.(*storehost.StoreSpec), Line: r.line})
+		},
+	},
+	{
+		Name: "workspace", Doc: "A workspace, named by option workspace_backend {kind: host, name}. Paths are clean and below its root; a failure may name its kind: not_found, conflict, denied, invalid, limit, exists, unsupported or io.", Agent: true, Early: true,
+		Deadline: workspacehost.Deadline, NoAnswer: "a failed result of type timeout", Spec: workspacehost.WorkspaceSpec{},
+		Ops: []HostOp{
+			{"stat", "Describe what is at a path, or fail with kind not_found.", workspacehost.WorkspacePath{}, workspacehost.WorkspaceEntry{}, nil},
+			{"list", "Give the entries of a folder.", workspacehost.WorkspacePath{}, workspacehost.WorkspaceList{}, nil},
+			{"read", "Give a whole file with its version.", workspacehost.WorkspaceRead{}, workspacehost.WorkspaceFile{}, nil},
+			{"write", "Replace a whole file, on a condition.", workspacehost.WorkspaceWrite{}, workspacehost.WorkspaceWritten{}, nil},
+			{"remove", "Remove a file.", workspacehost.WorkspacePath{}, nil, nil},
+			{"run", "Run a shell command in the root; asked of a workspace with run = true.", workspacehost.WorkspaceCommand{}, workspacehost.WorkspaceExit{}, workspacehost.WorkspaceOutput{}},
+			{"search", "Find files by name or lines by content; asked of a workspace with search = true.", workspacehost.WorkspaceSearch{}, workspacehost.WorkspaceFound{}, nil},
+		},
+	},
 }
 
 // unbuiltKinds are kinds of the contract that this version does not have.
-var unbuiltKinds = []string{"hook", "budget", "memory", "security", "store", "workspace", "log", "transport"}
+var unbuiltKinds = []string{"hook", "budget", "memory", "security", "log", "transport"}
 
 // kindNamed finds a line of the table.
 func kindNamed(name string) (*HostKind, error) {

@@ -90,17 +90,21 @@ type ArtifactStoreLimits struct {
 	MaxBytes     *int64 `json:"max_bytes,omitempty"`
 }
 
-// WorkspaceBackend names a workspace: kind "local" with a root.
+// WorkspaceBackend names a workspace: kind "local" with a root, or kind "host" with the
+// name under which the host registered it; the session's own folder then has no part in it.
 type WorkspaceBackend struct {
 	Kind string `json:"kind"`
 	Root string `json:"root,omitempty"`
+	Name string `json:"name,omitempty"`
 }
 
-// SessionStore names a store: kind "file" with dir, or kind "memory" with instance_id.
+// SessionStore names a store: kind "file" with dir, kind "memory" with instance_id, or
+// kind "host" with the name under which the host registered it.
 type SessionStore struct {
 	Kind       string `json:"kind"`
 	Dir        string `json:"dir,omitempty"`
 	InstanceID string `json:"instance_id,omitempty"`
+	Name       string `json:"name,omitempty"`
 }
 
 // HostEnv fixes ids and clock, so that the same script gives the same journal.
@@ -178,8 +182,8 @@ var OptionTable = []Option{
 	{"trajectory_mode", "string", "off", DefaultOnly, "JSONL trajectory", []string{`"off"`}},
 	{"trajectory_max_text_bytes", "integer", "none", Refused, "JSONL trajectory", nil},
 	{"trajectory_include_messages", "boolean", "none", Refused, "JSONL trajectory", nil},
-	{"workspace_backend", "LocalWorkspaceBackend", "local", Works, "where the files are", nil},
-	{"session_store", "FileSessionStore or MemorySessionStore", "the configuration's sessions_dir, else none", Works, "keeps the session beyond the process", nil},
+	{"workspace_backend", "LocalWorkspaceBackend or HostWorkspaceBackend", "local", Works, "where the files are: {\"kind\": \"local\", \"root\"}, or {\"kind\": \"host\", \"name\"} for a workspace that the host registered", nil},
+	{"session_store", "FileSessionStore, MemorySessionStore or HostSessionStore", "the configuration's sessions_dir, else none", Works, "keeps the session beyond the process: {\"kind\": \"file\", \"dir\"}, {\"kind\": \"memory\", \"instance_id\"}, or {\"kind\": \"host\", \"name\"} for a store that the host registered", nil},
 	{"auto_save", "boolean", "false", Works, "save after every run of the session's own transcript", nil},
 	{"journal", "boolean", "true", Works, "with a store: keep every fact, so that an unsaved session resumes; false keeps saved snapshots only", nil},
 	{"stall_timeout_ms", "integer", "60000", Works, "how long a run without a store waits for a slow reader before events are lost to it", nil},
@@ -203,9 +207,9 @@ func DecodeOptions(b json.RawMessage) (*Options, error) {
 	if err := json.Unmarshal(b, &all); err != nil {
 		return nil, fault.Option("options", fault.BadType, "must be an object")
 	}
-	for name, raw := range all {
+	for _, name := range slices.Sorted(maps.Keys(all)) { // in order, so that the first mistake is always the same
+		raw := all[name]
 		if string(raw) == "null" {
-			delete(all, name)
 			continue
 		}
 		works, err := admit(name, raw)
@@ -213,10 +217,8 @@ func DecodeOptions(b json.RawMessage) (*Options, error) {
 			return nil, err
 		}
 		if !works {
-			delete(all, name)
+			continue
 		}
-	}
-	for name, raw := range all {
 		one, err := json.Marshal(map[string]json.RawMessage{name: raw})
 		if err != nil {
 			return nil, fault.Option(name, fault.BadValue, "%v", err)
@@ -309,18 +311,8 @@ func (o *Options) check() error {
 }
 
 func (o *Options) checkParts() error {
-	if w := o.WorkspaceBackend; w != nil && w.Kind != "local" {
-		return fault.Option("workspace_backend", fault.BadValue, "kind %q is not built in this version; use \"local\"", w.Kind)
-	}
-	if s := o.SessionStore; s != nil {
-		switch {
-		case s.Kind == "file" && s.Dir == "":
-			return fault.Option("session_store", fault.BadValue, "kind \"file\" needs a dir")
-		case s.Kind == "memory" && s.InstanceID == "":
-			return fault.Option("session_store", fault.BadValue, "kind \"memory\" needs an instance_id: sessions of the same id share a store")
-		case s.Kind != "file" && s.Kind != "memory":
-			return fault.Option("session_store", fault.BadValue, "kind %q is not built in this version; use \"file\" or \"memory\"", s.Kind)
-		}
+	if err := o.checkPlaces(); err != nil {
+		return err
 	}
 	if a := o.ArtifactStoreLimits; a != nil && (a.MaxArtifacts != nil && *a.MaxArtifacts <= 0 || a.MaxBytes != nil && *a.MaxBytes <= 0) {
 		return fault.Option("artifact_store_limits", fault.BadValue, "limits must be above 0")
@@ -329,6 +321,37 @@ func (o *Options) checkParts() error {
 		return fault.Option("retention_limits", fault.BadValue, "limits must not be negative")
 	}
 	return o.planning()
+}
+
+// checkPlaces holds what workspace and store need.
+func (o *Options) checkPlaces() error {
+	if w := o.WorkspaceBackend; w != nil {
+		switch {
+		case w.Kind == "host" && w.Name == "":
+			return fault.Option("workspace_backend", fault.BadValue, "kind \"host\" needs the name of a registered workspace")
+		case w.Kind == "host" && w.Root != "":
+			return fault.Option("workspace_backend", fault.BadValue, "kind \"host\" takes no root: it is part of what was registered")
+		case w.Kind == "local" && w.Name != "":
+			return fault.Option("workspace_backend", fault.BadValue, "kind \"local\" takes no name")
+		case w.Kind != "local" && w.Kind != "host":
+			return fault.Option("workspace_backend", fault.BadValue, "kind %q is not built in this version; use \"local\" or \"host\"", w.Kind)
+		}
+	}
+	s := o.SessionStore
+	if s == nil {
+		return nil
+	}
+	switch {
+	case s.Kind == "file" && s.Dir == "":
+		return fault.Option("session_store", fault.BadValue, "kind \"file\" needs a dir")
+	case s.Kind == "memory" && s.InstanceID == "":
+		return fault.Option("session_store", fault.BadValue, "kind \"memory\" needs an instance_id: sessions of the same id share a store")
+	case s.Kind == "host" && s.Name == "":
+		return fault.Option("session_store", fault.BadValue, "kind \"host\" needs the name of a registered store")
+	case s.Kind != "file" && s.Kind != "memory" && s.Kind != "host":
+		return fault.Option("session_store", fault.BadValue, "kind %q is not built in this version; use \"file\", \"memory\" or \"host\"", s.Kind)
+	}
+	return nil
 }
 
 // planning accepts the words of the contract and refuses what is not built.

@@ -11,7 +11,9 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/record"
 	"github.com/a3s-lab/liba3s/runtime/store"
 	"github.com/a3s-lab/liba3s/runtime/store/file"
+	storehost "github.com/a3s-lab/liba3s/runtime/store/host"
 	"github.com/a3s-lab/liba3s/runtime/store/mem"
+	workspacehost "github.com/a3s-lab/liba3s/runtime/workspace/host"
 )
 
 // memories are the in-memory stores of the process by instance. They live as long as
@@ -59,6 +61,8 @@ func (b *builder) storageType() string {
 	switch {
 	case b.storeDir() != "":
 		return "file"
+	case b.o.SessionStore != nil && b.o.SessionStore.Kind == "host":
+		return "host"
 	case b.kept != nil:
 		return "memory"
 	}
@@ -87,10 +91,18 @@ func (b *builder) store(ctx context.Context) (store.Store, error) {
 	if dir := b.storeDir(); dir != "" {
 		return file.Open(ctx, file.Config{Dir: dir, Hook: b.a.setup.StoreHook})
 	}
-	if s := b.o.SessionStore; s != nil {
+	switch s := b.o.SessionStore; {
+	case s == nil:
+		return nil, nil
+	case s.Kind == "host":
+		r, err := b.a.named("store", s.Name)
+		if err != nil {
+			return nil, fault.Option("session_store", fault.BadValue, "%v", err)
+		}
+		return r.part.(*storehost.Store), nil
+	default:
 		return memoryStore(ctx, s.InstanceID)
 	}
-	return nil, nil
 }
 
 // openStore takes the session's place in its store. For a resume it gives the kept
@@ -160,3 +172,17 @@ type keptSession struct {
 
 // Load implements store.Session.
 func (k *keptSession) Load(context.Context) (store.Kept, error) { return *k.loaded, nil }
+
+// openHostWorkspace opens a workspace that the host registered.
+func (b *builder) openHostWorkspace(ctx context.Context, name string) error {
+	r, err := b.a.named("workspace", name)
+	if err != nil {
+		return fault.Option("workspace_backend", fault.BadValue, "%v", err)
+	}
+	w, err := workspacehost.Open(ctx, workspacehost.Config{Spec: *r.spec.(*workspacehost.WorkspaceSpec), Line: r.line, SessionID: b.id})
+	if err != nil {
+		return fault.Of(fault.CodeSessionInit, "session.open", "the host's workspace %q: %v", name, err)
+	}
+	b.ws = w
+	return nil
+}

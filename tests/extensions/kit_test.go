@@ -271,6 +271,11 @@ func (p *program) trySession(options object) (*session.Session, error) {
 	return op.OpenSession(bg, p.agent, encode(p.t, request))
 }
 
+// resume opens a kept session.
+func (p *program) resume(id string, options object) (*session.Session, error) {
+	return op.OpenSession(bg, p.agent, encode(p.t, object{"resume": id, "options": options}))
+}
+
 // ran is what became of a run.
 type ran struct {
 	text   string

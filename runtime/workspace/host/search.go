@@ -164,11 +164,15 @@ func (s searcher) Grep(ctx context.Context, q workspace.GrepQuery, hit func(work
 	if len(f.Lines) > maxFound {
 		return workspace.GrepStats{}, s.w.garbage(op, base, "gives %d lines, more than %d", len(f.Lines), maxFound)
 	}
-	for _, l := range f.Lines {
+	for i := range f.Lines {
+		l := &f.Lines[i]
 		if err := s.within(op, base, l.Path); err != nil {
 			return workspace.GrepStats{}, err
 		}
-		if l.Line < 1 || strings.ContainsAny(l.Text, "\n") {
+		if text, ended := strings.CutSuffix(l.Text, "\n"); ended { // an easy mistake, and a harmless one
+			l.Text = strings.TrimSuffix(text, "\r")
+		}
+		if l.Line < 1 || strings.Contains(l.Text, "\n") {
 			return workspace.GrepStats{}, s.w.garbage(op, base, "gives a line %d of %q that is none", l.Line, desk.Cut(l.Path, 200))
 		}
 	}
