@@ -18,8 +18,12 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/host"
 	"github.com/a3s-lab/liba3s/runtime/model/script"
+	"github.com/a3s-lab/liba3s/runtime/policy"
 	"github.com/a3s-lab/liba3s/runtime/session"
 )
+
+// maxBacklog bounds the log lines that wait for the first control stream.
+const maxBacklog = 256
 
 // maxControl bounds the frames that wait on a control stream nobody reads.
 const maxControl = 8 << 20
@@ -50,11 +54,12 @@ type Setup struct {
 type Agent struct {
 	setup  Setup
 	cfg    *Config
+	redact *policy.Redactor // of the configuration's secrets
 	desk   *host.Desk
-	client *httpx.Client
 	level  int
 
 	mu         sync.Mutex
+	clients    map[string]*httpx.Client    // by proxy; guarded by mu
 	sessions   map[string]*session.Session // guarded by mu
 	opening    map[string]bool             // ids being opened; guarded by mu
 	closed     bool                        // guarded by mu
@@ -93,8 +98,8 @@ func Open(_ context.Context, s Setup) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{
-		setup: s, cfg: cfg, level: level,
-		sessions: map[string]*session.Session{}, opening: map[string]bool{},
+		setup: s, cfg: cfg, redact: policy.NewRedactor(cfg.secrets()), level: level,
+		clients: map[string]*httpx.Client{}, sessions: map[string]*session.Session{}, opening: map[string]bool{},
 		control: map[*tape.Cursor]struct{}{}, scripts: map[string]*script.Client{},
 	}
 	a.desk = host.NewDesk(sender{a})
@@ -162,15 +167,17 @@ func (a *Agent) Close(ctx context.Context) error {
 	for c := range a.control {
 		c.Last()
 	}
-	a.scripts = nil
+	clear(a.scripts)
 	ended := a.extensions
 	a.extensions = nil
+	clients := slices.Collect(maps.Values(a.clients))
+	clear(a.clients)
 	a.mu.Unlock()
 	for _, r := range ended {
 		r.end()
 	}
-	if a.client != nil {
-		a.client.Close()
+	for _, c := range clients {
+		c.Close()
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -213,15 +220,14 @@ func (a *Agent) Release(c *tape.Cursor) {
 
 // Tell puts an unnumbered frame on the control streams. It reports whether there was
 // one to take it.
-func (a *Agent) Tell(p event.Payload) bool { return a.tell(p, false) }
+func (a *Agent) Tell(p event.Payload) bool {
+	b, err := event.AppendFrame(nil, p)
+	return err == nil && a.tell(b, false)
+}
 
 // tell puts a frame on the control streams. A big one is taken as long as what waits
 // there is within its bound.
-func (a *Agent) tell(p event.Payload, big bool) bool {
-	b, err := event.AppendFrame(nil, p)
-	if err != nil {
-		return false
-	}
+func (a *Agent) tell(b []byte, big bool) bool {
 	limit := maxControl
 	if big {
 		limit += len(b)
@@ -235,18 +241,23 @@ func (a *Agent) tell(p event.Payload, big bool) bool {
 	return told
 }
 
-// log writes a line to the host's log.
+// log writes a line to the host's log, without secrets.
 func (a *Agent) log(l event.LogLine) {
-	if slices.Index(levels, l.Level) < a.level || a.Tell(l) {
+	if slices.Index(levels, l.Level) < a.level {
 		return
 	}
 	b, err := event.AppendFrame(nil, l)
-	if err != nil {
+	if err != nil { // fields that cannot be encoded must not cost the line
+		l.Fields = nil
+		b, _ = event.AppendFrame(nil, l)
+	}
+	b = a.redact.Bytes(b)
+	if a.tell(b, false) {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.control) == 0 && len(a.backlog) < 256 {
+	if len(a.control) == 0 && len(a.backlog) < maxBacklog {
 		a.backlog = append(a.backlog, b)
 	}
 }
@@ -255,7 +266,11 @@ func (a *Agent) log(l event.LogLine) {
 type sender struct{ a *Agent }
 
 func (s sender) Request(r host.Request) error {
-	if s.a.tell(event.HostRequest{Request: r.ID, Kind: r.Kind, Name: r.Name, Op: r.Op, Params: r.Params, SessionID: r.SessionID, DeadlineMS: r.Deadline.Milliseconds()}, true) {
+	b, err := event.AppendFrame(nil, event.HostRequest{Request: r.ID, Kind: r.Kind, Name: r.Name, Op: r.Op, Params: r.Params, SessionID: r.SessionID, DeadlineMS: r.Deadline.Milliseconds()})
+	if err != nil {
+		return fault.New(fault.Internal, "host.ask", "the request to %s %q cannot be encoded: %v", r.Kind, r.Name, err)
+	}
+	if s.a.tell(b, true) {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "host.ask", "the host has no control stream open, or does not read it: open one with a3s_stream_open(agent)").With("reason", "host_gone")

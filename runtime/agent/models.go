@@ -288,21 +288,21 @@ func (a *Agent) openOffline(ctx context.Context, w want) (model.Client, error) {
 	return offline.Open(ctx, offline.Config{Model: w.m.ID})
 }
 
-// transport gives the agent's own HTTP client, made at the first need.
+// transport gives the agent's own HTTP client for a proxy, made at the first need.
 func (a *Agent) transport(p Provider) (*httpx.Client, error) {
-	if p.Proxy != "" {
-		return httpx.New(httpx.Config{Proxy: p.Proxy})
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.client == nil {
-		c, err := httpx.New(httpx.Config{})
-		if err != nil {
-			return nil, err
-		}
-		a.client = c
+	if c := a.clients[p.Proxy]; c != nil {
+		return c, nil
 	}
-	return a.client, nil
+	if a.closed {
+		return nil, a.isClosed()
+	}
+	c, err := httpx.New(httpx.Config{Proxy: p.Proxy})
+	if err == nil {
+		a.clients[p.Proxy] = c
+	}
+	return c, err
 }
 
 func (a *Agent) openOpenAI(ctx context.Context, w want) (model.Client, error) {
@@ -325,35 +325,4 @@ func (a *Agent) openOllama(ctx context.Context, w want) (model.Client, error) {
 		HTTP: t, Provider: w.p.Name, Model: w.m.Name, APIKey: w.m.APIKey, BaseURL: w.m.BaseURL, Headers: maps.Clone(w.m.Headers),
 		SessionIDHeader: w.m.SessionIDHeader, Stream: w.m.Stream, Reasoning: w.m.Reasoning, Window: w.m.Window, NoTemperature: !w.m.Temperature,
 	})
-}
-
-// secrets gives everything of the configuration that must never be told.
-func (a *Agent) secrets() []string {
-	var all []string
-	add := func(key string, headers map[string]string) {
-		all = append(all, key)
-		for k, v := range headers {
-			if secretHeader(k) {
-				all = append(all, v, strings.TrimSpace(strings.TrimPrefix(v, "Bearer ")))
-			}
-		}
-	}
-	for _, p := range a.cfg.Providers {
-		add(p.APIKey, p.Headers)
-		for _, m := range p.Models {
-			add(m.APIKey, m.Headers)
-		}
-	}
-	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
-}
-
-// secretHeader says whether a header's value counts as a credential.
-func secretHeader(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"authorization", "key", "token", "secret", "cookie", "password"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -109,7 +110,6 @@ type builder struct {
 	id      string
 	source  *id.Source
 	kept    store.Session
-	redact  *policy.Redactor
 	ws      workspace.Workspace
 	warning []string
 	closers []func()
@@ -159,7 +159,6 @@ func (b *builder) build(ctx context.Context) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.redact = policy.NewRedactor(b.a.secrets())
 	if err := b.openWorkspace(ctx, root); err != nil {
 		return nil, err
 	}
@@ -174,7 +173,7 @@ func (b *builder) build(ctx context.Context) (*session.Session, error) {
 	}
 	return session.Open(ctx, session.Config{
 		ID: b.id, Engine: engine, Gate: gate, Data: data, Kept: b.kept, Journal: or(b.o.Journal, true), AutoSave: or(b.o.AutoSave, false),
-		Source: b.source, Redact: b.redact, Retention: b.retention(), StallTimeout: ms(b.o.StallTimeoutMS, defaultStall),
+		Source: b.source, Redact: b.a.redact, Retention: b.retention(), StallTimeout: ms(b.o.StallTimeoutMS, defaultStall),
 		Warning: strings.Join(b.warning, "; "), Log: b.a.log, Closed: b.closed, Owner: b.a,
 		Withdraw: func(reason string) { b.a.desk.CancelSession(b.id, reason) },
 	})
@@ -197,8 +196,14 @@ func (b *builder) root(old *record.SessionData) (string, error) {
 	if w := b.o.WorkspaceBackend; w != nil && w.Root != "" {
 		path = w.Root
 	}
+	if w := b.o.WorkspaceBackend; w != nil && w.Kind == "host" {
+		return "", nil // it has a root of its own
+	}
 	if path == "" && old != nil {
 		path = old.Config.Workspace
+		if path != "" && !strings.HasPrefix(path, "/") {
+			return "", fault.Option("workspace_backend", fault.BadValue, "is missing: the session worked in %q, which is no folder of this machine", path)
+		}
 	}
 	if path == "" {
 		return "", fault.Option("workspace", fault.BadValue, "is missing: name the folder the session works in")
@@ -207,6 +212,9 @@ func (b *builder) root(old *record.SessionData) (string, error) {
 }
 
 func (b *builder) openWorkspace(ctx context.Context, root string) error {
+	if w := b.o.WorkspaceBackend; w != nil && w.Kind == "host" {
+		return b.openHostWorkspace(ctx, w.Name)
+	}
 	var protect []string
 	if dir := b.storeDir(); dir != "" {
 		protect = append(protect, dir)
@@ -243,23 +251,33 @@ func (b *builder) data(old *record.SessionData) record.SessionData {
 	return d
 }
 
+// inherit takes over from a kept session what the caller left unset, and what this
+// version only hands on.
 func inherit(d *record.SessionData, old record.SessionData, o *Options) {
 	d.TenantID = cmp.Or(d.TenantID, old.TenantID)
 	d.Principal = cmp.Or(d.Principal, old.Principal)
 	d.AgentTemplateID = cmp.Or(d.AgentTemplateID, old.AgentTemplateID)
 	d.CorrelationID = cmp.Or(d.CorrelationID, old.CorrelationID)
+	d.ThinkingEnabled, d.ParentID = old.ThinkingEnabled, old.ParentID
+	if d.ThinkingBudget == nil {
+		d.ThinkingBudget = old.ThinkingBudget
+	}
 	if o.Model == nil {
 		d.ModelName = cmp.Or(modelOf(old), d.ModelName)
 		if o.MaxContextTokens == nil {
 			d.Config.MaxContextLength = old.Config.MaxContextLength
 		}
 	}
+	c, was := &d.Config, old.Config
 	if o.PermissionPolicy == nil {
-		d.Config.PermissionPolicy = old.Config.PermissionPolicy
+		c.PermissionPolicy = was.PermissionPolicy
 	}
 	if o.ConfirmationPolicy == nil {
-		d.Config.ConfirmationPolicy = old.Config.ConfirmationPolicy
+		c.ConfirmationPolicy = was.ConfirmationPolicy
 	}
+	c.Name, c.ParentID, c.SystemPrompt, c.SecurityConfig, c.QueueConfig = was.Name, was.ParentID, was.SystemPrompt, was.SecurityConfig, was.QueueConfig
+	c.AutoDelegation, c.MaxParallelTasks = was.AutoDelegation, was.MaxParallelTasks
+	c.EnforceActiveSkillToolRestrictions, c.Extra = was.EnforceActiveSkillToolRestrictions, was.Extra
 }
 
 // modelOf names the model of a kept session as provider/model.
@@ -285,7 +303,7 @@ func (b *builder) engine(ctx context.Context, d *record.SessionData) (*run.Engin
 	if err := b.a.describeHost(p, &m); err != nil {
 		return nil, err
 	}
-	d.LLMConfig = &record.LLMConfig{Provider: p.Name, Model: m.ID, BaseURL: m.BaseURL}
+	d.LLMConfig = &record.LLMConfig{Provider: p.Name, Model: m.ID, BaseURL: shown(m.BaseURL)}
 	timeout := ms(b.o.LLMAPITimeoutMS, time.Duration(or(b.a.cfg.Limits.LLMAPITimeoutMS, 0))*time.Millisecond)
 	client, err := b.a.open(ctx, want{p: p, m: m, session: b.id, kept: b.kept != nil, timeout: timeout, attempts: or(b.o.CircuitBreakerThreshold, defaultBreaker)})
 	if err != nil {
@@ -300,7 +318,7 @@ func (b *builder) engine(ctx context.Context, d *record.SessionData) (*run.Engin
 	}
 	artifacts := b.artifacts()
 	return &run.Engine{
-		Model: client, Tools: tools, Artifacts: artifacts, Redact: b.redact.String, Log: b.a.log,
+		Model: client, Tools: tools, Artifacts: artifacts, Redact: b.a.redact.String, Log: b.a.log,
 		Prompt: b.prompt(m, d),
 		Env: tool.Env{
 			Workspace: b.ws, Protected: workspaceProtects(b.ws),
@@ -357,7 +375,7 @@ func (b *builder) tools(ctx context.Context, m Model) (*tool.Registry, error) {
 }
 
 func (b *builder) artifacts() *artifact.Store {
-	c := artifact.Config{Redact: b.redact.String}
+	c := artifact.Config{Redact: b.a.redact.String}
 	if l := b.o.ArtifactStoreLimits; l != nil {
 		c.MaxCount, c.MaxBytes = or(l.MaxArtifacts, 0), or(l.MaxBytes, 0)
 	}
@@ -450,9 +468,10 @@ func (b *builder) retention() session.Retention {
 	return r
 }
 
+// ms gives milliseconds as a duration; more than one can say is the longest.
 func ms(p *int, d time.Duration) time.Duration {
 	if p == nil {
 		return d
 	}
-	return time.Duration(*p) * time.Millisecond
+	return time.Duration(min(int64(*p), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

@@ -1,0 +1,71 @@
+package agent
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/a3s-lab/liba3s/internal/httpx"
+)
+
+// secrets gives everything of the configuration that must never be told.
+func (c *Config) secrets() []string {
+	var all []string
+	for _, p := range c.Providers {
+		all = append(all, p.APIKey, inURL(p.BaseURL), inURL(p.Proxy))
+		all = append(all, inHeaders(p.Headers)...)
+		for _, m := range p.Models {
+			all = append(all, m.APIKey, inURL(m.BaseURL))
+			all = append(all, inHeaders(m.Headers)...)
+		}
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// inURL gives the password of an address, or the name where it stands alone: a token.
+func inURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.User == nil {
+		return ""
+	}
+	if password, ok := u.User.Password(); ok {
+		return password
+	}
+	return u.User.Username()
+}
+
+// inHeaders gives the values of headers that count as credentials, whole and without the
+// scheme before them.
+func inHeaders(headers map[string]string) []string {
+	var all []string
+	for name, value := range headers {
+		if !secretHeader(name) {
+			continue
+		}
+		all = append(all, value)
+		if _, bare, ok := strings.Cut(strings.TrimSpace(value), " "); ok {
+			all = append(all, strings.TrimSpace(bare))
+		}
+	}
+	return all
+}
+
+// secretHeader says whether a header's value counts as a credential.
+func secretHeader(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"authorization", "key", "token", "secret", "cookie", "password"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// shown gives an address as it may be kept: without user and query.
+func shown(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return httpx.Show(u)
+}
