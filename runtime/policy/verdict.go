@@ -87,7 +87,7 @@ func (v Verdict) unknown(call Call) Verdict {
 func (v Verdict) duplicate(call Call, g *guards) Verdict {
 	count, again := g.blocked()
 	v = v.refuse(DuplicateCall, nil, "the same call was made too often in a row",
-		fmt.Sprintf("Not run: this is the same %s call with the same arguments for the %d. time in a row, and its result would not change. "+
+		fmt.Sprintf("Not run: this is the same %s call with the same arguments %d times in a row, and its result would not change. "+
 			"Use the result you have, or do something else.", call.Name, count))
 	if again {
 		v.Fatal = fault.Of(fault.CodeLLM, "run.gate", "the model repeats the same %s call: %d times in a row; "+

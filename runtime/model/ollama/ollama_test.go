@@ -368,7 +368,7 @@ func FuzzContent(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content string) {
 		if len(content) >= maxUnopened {
-			t.Skip() // beyond it the closing tag alone is not waited for
+			return // beyond it the closing tag alone is not waited for
 		}
 		run := func(pieces ...string) (reasoning, text string, n int) {
 			th, sn := thinking{expected: true}, newSniffer(tools)

@@ -18,7 +18,8 @@
 // end of the script. Steps keep their order. TEXT is taken as it stands after one blank;
 // two say (or two think) that follow each other within a turn are two lines of one text.
 //
-// expect sees the whole request as text: the system prompt, then every message's text
+// expect sees the whole request as text: the system prompt, a line "Tools: " with the
+// names of the tools that are offered, then every message's text
 // and tool results in order, each on lines of its own; the last message is at the end.
 //
 // KIND is "retryable" (a retryable LLM_ERROR), "cut" (the stream ends without its end,
@@ -237,6 +238,13 @@ func render(req model.Request) string {
 	var parts []string
 	if req.System != "" {
 		parts = append(parts, req.System)
+	}
+	names := make([]string, len(req.Tools))
+	for i, t := range req.Tools {
+		names[i] = t.Name
+	}
+	if len(names) > 0 {
+		parts = append(parts, "Tools: "+strings.Join(names, ", "))
 	}
 	for _, m := range req.Messages {
 		for _, b := range m.Content {

@@ -156,7 +156,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add("fail retryable a\nend\nend")
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "wait") {
-			t.Skip()
+			return
 		}
 		c, err := Open(context.Background(), Config{Text: text})
 		if err != nil {

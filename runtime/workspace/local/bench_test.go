@@ -57,7 +57,7 @@ func BenchmarkGrep(b *testing.B) {
 func BenchmarkRipgrep(b *testing.B) {
 	rg, err := exec.LookPath("rg")
 	if err != nil {
-		b.Skip("ripgrep is not installed")
+		b.Fatalf("ripgrep is the peer: %v", err)
 	}
 	for _, p := range patterns {
 		b.Run(p.name, func(b *testing.B) {
