@@ -59,10 +59,6 @@ func All(root string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	rust, err := s.rust(defs, digest)
-	if err != nil {
-		return nil, err
-	}
 	return append([]File{
 		{"include/a3s.h", s.header()},
 		{"include/a3s.schema.json", schema},
@@ -74,7 +70,7 @@ func All(root string) ([]File, error) {
 		{"bindings/python/a3s_code/_generated.py", s.python(digest)},
 		{"bindings/python/a3s_code/types.py", pythonTypes},
 		{"docs/options.md", s.options()},
-	}, append(node, rust...)...), nil
+	}, append(node, s.rust(defs, digest)...)...), nil
 }
 
 func read(root string) (*source, error) {

@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -11,22 +10,18 @@ import (
 
 // rust makes the generated files of bindings/rust: the function table of liba3s-sys, and
 // of a3s-code-core the codes, operations, records, events and options.
-func (s *source) rust(defs jsonschema.Definitions, digest string) ([]File, error) {
+func (s *source) rust(defs jsonschema.Definitions, digest string) []File {
 	const core = "bindings/rust/a3s-code-core/src/generated/"
 	r := &rustTypes{defs: defs}
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	types, events, options := r.records(), r.events(), r.options(s.types.options)
 	return []File{
 		{"bindings/rust/liba3s-sys/src/generated.rs", s.rustTable(digest)},
 		{core + "mod.rs", rustModules()},
 		{core + "codes.rs", rustCodes()},
 		{core + "operations.rs", s.rustOperations()},
-		{core + "types.rs", types},
-		{core + "events.rs", events},
-		{core + "options.rs", options},
-	}, r.err
+		{core + "types.rs", r.records()},
+		{core + "events.rs", r.events()},
+		{core + "options.rs", r.options(s.types.options)},
+	}
 }
 
 // rustDoc writes text as a doc comment.
@@ -129,45 +124,4 @@ func sentence(text string) string {
 		return text
 	}
 	return strings.ToUpper(text[:1]) + text[1:] + "."
-}
-
-// rustByHand names the definitions that are written by hand in Rust, with the properties
-// they were written for; a change there must be followed.
-var rustByHand = map[string]string{
-	"AgentSessionStore":        "kind dir instance_id",
-	"AgentWorkspaceBackend":    "kind root",
-	"AgentArtifactStoreLimits": "max_artifacts max_bytes",
-	"AgentHostEnv":             "sequential_id_prefix fixed_time_ms",
-	"Policy":                   "allow deny ask default_decision enabled",
-	"PolicyConfirmationPolicy": "enabled default_timeout_ms timeout_action yolo_lanes",
-	"SessionRetention":         "unbounded max_runs_retained max_events_per_run max_event_bytes_per_run max_trace_events max_terminal_subagent_tasks",
-	"ChatMessage":              "role content reasoning_content partial",
-	"ChatBlock":                "type text id name input wire_id tool_use_id content is_error",
-	"EventMetadata":            "run_id session_id sequence timestamp_ms",
-	"FaultError":               "code status kind op message retryable details",
-	"AgentOpen":                "source acl acl_path env cwd log_level limits",
-	"ProcessLimits":            "gc_percent memory_bytes threads",
-	"SessionOpen":              "workspace resume cwd options",
-	"RunStart":                 "prompt history",
-	"SessionResult":            "run_id text tool_calls_count prompt_tokens completion_tokens total_tokens verification_status pending_verification_count failed_verification_count verification_report_count verification_summary_text verification_summary",
-	"EventHostRequest":         "request kind name op params session_id deadline_ms",
-	"EventHostCancel":          "request reason",
-}
-
-// check compares the definitions written by hand with what the library has.
-func (r *rustTypes) check() error {
-	for name, want := range rustByHand {
-		def := r.defs[name]
-		if def == nil || def.Properties == nil {
-			return fmt.Errorf("rust: there is no definition %s any more; take it out of bindings/rust and of rustByHand", name)
-		}
-		var have []string
-		for p := def.Properties.Oldest(); p != nil; p = p.Next() {
-			have = append(have, p.Key)
-		}
-		if got := strings.Join(have, " "); got != want {
-			return fmt.Errorf("rust: %s has the properties %q and is written by hand in bindings/rust for %q; change it there, then in rustByHand", name, got, want)
-		}
-	}
-	return nil
 }
