@@ -4,7 +4,7 @@
 const { fileURLToPath } = require('node:url');
 const { Desk } = require('./desk.js');
 const { badType } = require('./errors.js');
-const { library, closeQuietly, whenGone } = require('./native.js');
+const { library, closeQuietly, whenHeavyGone } = require('./native.js');
 const { agents, sessionRequest, watch } = require('./options.js');
 const { Session } = require('./session.js');
 const { ToolOwner } = require('./tools.js');
@@ -27,7 +27,7 @@ class Agent extends ToolOwner {
     this.#handle = handle;
     this.#desk = desk;
     agents.add(handle);
-    whenGone(this, release, desk, handle);
+    whenHeavyGone(this, release, desk, handle);
   }
 
   static async create(configSource, options) {

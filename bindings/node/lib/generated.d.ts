@@ -278,17 +278,19 @@ export interface AgentOptions {
   retention_limits?: SessionRetention;
 }
 
-/** SessionStore names a store: kind "file" with dir, or kind "memory" with instance_id. */
+/** SessionStore names a store: kind "file" with dir, kind "memory" with instance_id, or kind "host" with the name under which the host registered it. */
 export interface AgentSessionStore {
   kind: string;
   dir?: string;
   instance_id?: string;
+  name?: string;
 }
 
-/** WorkspaceBackend names a workspace: kind "local" with a root. */
+/** WorkspaceBackend names a workspace: kind "local" with a root, or kind "host" with the name under which the host registered it; the session's own folder then has no part in it. */
 export interface AgentWorkspaceBackend {
   kind: string;
   root?: string;
+  name?: string;
 }
 
 /** Cancelled says whether something was cancelled. */
@@ -1268,9 +1270,9 @@ export interface SessionOptions {
   maxParallelTasks?: number;
   /** JSONL trajectory. Default: off. Only the default, or what means off, is accepted in this version. */
   trajectoryMode?: string;
-  /** Where the files are. Default: local. */
+  /** Where the files are: {"kind": "local", "root"}, or {"kind": "host", "name"} for a workspace that the host registered. Default: local. */
   workspaceBackend?: WorkspaceBackend;
-  /** Keeps the session beyond the process. Default: the configuration's sessions_dir, else none. */
+  /** Keeps the session beyond the process: {"kind": "file", "dir"}, {"kind": "memory", "instance_id"}, or {"kind": "host", "name"} for a store that the host registered. Default: the configuration's sessions_dir, else none. */
   sessionStore?: SessionStore;
   /** Save after every run of the session's own transcript. Default: false. */
   autoSave?: boolean;
@@ -1317,17 +1319,19 @@ export interface ConfirmationPolicy {
   yoloLanes?: string[];
 }
 
-/** WorkspaceBackend names a workspace: kind "local" with a root. */
+/** WorkspaceBackend names a workspace: kind "local" with a root, or kind "host" with the name under which the host registered it; the session's own folder then has no part in it. */
 export interface WorkspaceBackend {
   kind: string;
   root?: string;
+  name?: string;
 }
 
-/** SessionStore names a store: kind "file" with dir, or kind "memory" with instance_id. */
+/** SessionStore names a store: kind "file" with dir, kind "memory" with instance_id, or kind "host" with the name under which the host registered it. */
 export interface SessionStore {
   kind: string;
   dir?: string;
   instanceId?: string;
+  name?: string;
 }
 
 /** HostEnv fixes ids and clock, so that the same script gives the same journal. */

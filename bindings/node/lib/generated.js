@@ -3,7 +3,7 @@
 
 exports.VERSION = "0.1.0";
 exports.ABI_VERSION = 65536;
-exports.SCHEMA_SHA256 = "0c521505b6da7988546ab44489d2889acc6a852a9ec63c7f265f755fd6215778";
+exports.SCHEMA_SHA256 = "36759597220a2a81b7696b6ae47a3ead751af63953b9aa72d1ffce923032b911";
 
 // Status numbers of the C interface; below 0 is an error.
 exports.Status = Object.freeze({

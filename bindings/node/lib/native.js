@@ -103,7 +103,14 @@ function closeQuietly(handle) {
   }
 }
 
+// What an agent or a session holds outside of JavaScript's heap, roughly.
+const WEIGHT = 256 * 1024;
+
 const registry = new FinalizationRegistry(({ release, args }) => release(...args));
+const heavy = new FinalizationRegistry(({ release, args }) => {
+  addon.weigh(-WEIGHT);
+  release(...args);
+});
 
 /**
  * Calls release with the arguments when nobody can reach the object any more. release is a
@@ -118,4 +125,10 @@ function released(object) {
   registry.unregister(object);
 }
 
-module.exports = { library, loaded, closeQuietly, whenGone, released, candidates, explain };
+/** whenGone for an object that the garbage collector should think of as large. */
+function whenHeavyGone(object, release, ...args) {
+  addon.weigh(WEIGHT);
+  heavy.register(object, { release, args });
+}
+
+module.exports = { library, loaded, closeQuietly, whenGone, whenHeavyGone, released, candidates, explain };

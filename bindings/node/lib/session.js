@@ -5,7 +5,7 @@ const { DirectTools } = require('./direct.js');
 const { aborted, badType } = require('./errors.js');
 const { eventFrom } = require('./events.js');
 const { BLOCKING } = require('./generated.js');
-const { library, closeQuietly, whenGone } = require('./native.js');
+const { library, closeQuietly, whenHeavyGone } = require('./native.js');
 const { AgentResult } = require('./results.js');
 const { EventStream } = require('./stream.js');
 const { camel, encode, messageFrom, messageTo } = require('./wire.js');
@@ -29,7 +29,7 @@ class Session extends DirectTools {
     this.#desk = desk;
     this.#store = store;
     this.#info = info;
-    whenGone(this, closeQuietly, handle);
+    whenHeavyGone(this, closeQuietly, handle);
   }
 
   // --- identity ---

@@ -320,6 +320,22 @@ static napi_value close_everything(napi_env env, napi_callback_info info)
 	return undefined;
 }
 
+/*
+ * weigh(bytes): tells the garbage collector of memory that hangs on its objects. Without it
+ * thousands of small objects of closed sessions would look like nothing to collect.
+ */
+static napi_value weigh(napi_env env, napi_callback_info info)
+{
+	napi_value argv[1], undefined;
+	size_t argc = 1;
+	int64_t bytes, total;
+
+	napi_get_undefined(env, &undefined);
+	if (napi_get_cb_info(env, info, &argc, argv, NULL, NULL) == napi_ok && argc == 1 && napi_get_value_int64(env, argv[0], &bytes) == napi_ok)
+		napi_adjust_external_memory(env, bytes, &total);
+	return undefined;
+}
+
 void addon_settled(addon *a)
 {
 	if (a->ended && a->closing == 0 && a->hook != NULL) {
@@ -376,6 +392,7 @@ NAPI_MODULE_INIT()
 		     napi_add_async_cleanup_hook(env, environment_ends, a, &a->hook) == napi_ok &&
 		     export_as(env, exports, "load", "", load, NULL) &&
 		     export_as(env, exports, "closeAll", "", close_everything, NULL) &&
+		     export_as(env, exports, "weigh", "", weigh, NULL) &&
 		     readers_export(env, exports);
 	}
 	for (size_t i = 0; ok && i < ENTRIES; i++) {

@@ -39,7 +39,7 @@ test(`${CYCLES} sessions opened and closed`, async () => {
 
 test(`${CYCLES / 10} runs, streams and tools`, async () => {
   const place = new Place();
-  const agent = await place.agent(`${'call mine {}\nend\nsay x y\nend\n'.repeat(CYCLES / 10)}`);
+  const agent = await place.agent('call mine {}\nend\nsay x y\nend');
   await settles('runs', CYCLES / 10, async (i) => {
     const session = await agent.sessionAsync(place.workspace, { permissionPolicy: { defaultDecision: 'allow' } });
     session.registerTool({ name: 'mine' }, () => 'x'.repeat(1000));

@@ -93,9 +93,8 @@ test('the handler for child processes outlives the worker that loaded the librar
   place.script(`${'say one two three four five\n'.repeat(200)}end\n`.repeat(400));
   const source = `
     import { Worker } from 'node:worker_threads';
-    import { once } from 'node:events';
     const w = new Worker('const { Agent } = require(' + JSON.stringify(${JSON.stringify(path.join(PACKAGE, 'lib', 'index.js'))}) + '); Agent.create("default_model = \\\\"offline/search\\\\"").then(() => process.exit(0));', { eval: true });
-    const [code] = await once(w, 'exit');
+    const code = await new Promise((resolve) => { w.on('exit', resolve); });
     if (code !== 0) throw new Error('the worker failed');
   `;
   const { code, signal, out, err } = await program(source + OPEN + SPAWNING, [place.acl, place.workspace], { cwd: place.root }).ended;
