@@ -11,8 +11,12 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
 
-// maxConfig bounds a configuration file.
-const maxConfig = 1 << 20
+const (
+	// maxConfig bounds a configuration file.
+	maxConfig = 1 << 20
+	// maxWarnings keeps a text of nothing but mistakes from becoming a longer list of them.
+	maxWarnings = 100
+)
 
 // Config is what an .acl document says, interpreted. Zero values mean "not said".
 type Config struct {
@@ -45,6 +49,7 @@ type Provider struct {
 	Headers         map[string]string
 	SessionIDHeader string
 	Proxy           string
+	Transport       string // name of a transport of the host
 	Models          []Model
 	pos             acl.Pos
 }
@@ -85,13 +90,13 @@ func ReadConfig(path, text, cwd string, env map[string]string) (*Config, error) 
 	}
 	r := &reader{env: env, file: path, cfg: &Config{StorageFile: true, Dir: dir}}
 	for _, w := range doc.Warnings {
-		r.cfg.Warnings = append(r.cfg.Warnings, w.String())
+		r.warn(w.Pos, "%s", w.Message)
 	}
 	if err := r.document(doc.Body); err != nil {
 		return nil, err
 	}
 	if r.cfg.Strict && len(r.cfg.Warnings) > 0 {
-		return nil, fault.Of(fault.CodeConfig, "agent.open", "strict = true and there are mistakes: %s", strings.Join(r.cfg.Warnings, "; ")).With("warnings", r.cfg.Warnings)
+		return nil, r.fail(r.first, "strict = true and there are mistakes: %s", strings.Join(r.cfg.Warnings, "; ")).With("warnings", r.cfg.Warnings)
 	}
 	return r.cfg, nil
 }
@@ -131,9 +136,10 @@ func absolute(cwd, path string) string {
 
 // reader interprets a document.
 type reader struct {
-	env  map[string]string
-	file string
-	cfg  *Config
+	env   map[string]string
+	file  string
+	cfg   *Config
+	first acl.Pos // of the first warning
 }
 
 // later are the blocks of the contract that this version does not act on.
@@ -239,8 +245,24 @@ func (r *reader) providerKey(a acl.Attribute, p *Provider) error {
 		return r.str(a, &p.SessionIDHeader)
 	case "proxy":
 		return r.str(a, &p.Proxy)
+	case "transport":
+		return r.transport(a, p)
 	}
 	r.warn(a.NameSpan.Start, "unknown name %q in providers %q", a.Name, p.Name)
+	return nil
+}
+
+// transport takes "host/NAME", the one kind there is.
+func (r *reader) transport(a acl.Attribute, p *Provider) error {
+	var text string
+	if err := r.str(a, &text); err != nil || text == "" {
+		return err
+	}
+	name, ok := strings.CutPrefix(text, "host/")
+	if !ok || name == "" {
+		return r.fail(a.Value.Span.Start, "transport must be \"host/NAME\" with the name of a transport that the host registers, got %q", text)
+	}
+	p.Transport = name
 	return nil
 }
 
@@ -337,7 +359,10 @@ func (r *reader) limit(body acl.Body, m *Model) error {
 }
 
 func (r *reader) warn(at acl.Pos, format string, args ...any) {
-	if len(r.cfg.Warnings) < 100 {
+	if len(r.cfg.Warnings) == 0 {
+		r.first = at
+	}
+	if len(r.cfg.Warnings) < maxWarnings {
 		r.cfg.Warnings = append(r.cfg.Warnings, acl.Warning{Message: fmt.Sprintf(format, args...), Pos: at}.String())
 	}
 }

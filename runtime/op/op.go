@@ -55,7 +55,7 @@ func define[H, P, R any](name, doc string, blocking bool, fn func(ctx context.Co
 	o.call = func(ctx context.Context, h Handle, params []byte) (any, error) {
 		on, ok := h.(H)
 		if !ok {
-			return nil, fault.New(fault.Handle, name, "%s works on a %s, not on a %s", name, o.On, kindOf(h))
+			return nil, fault.New(fault.Handle, name, "%s belongs to a %s, not to a %s", name, o.On, kindOf(h))
 		}
 		var p P
 		if err := Decode(name, params, &p); err != nil {
@@ -126,6 +126,9 @@ func Decode(op string, b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
+	if err == nil && d.More() {
+		err = errors.New("text after the JSON value")
+	}
 	var t *json.UnmarshalTypeError
 	switch {
 	case err == nil:

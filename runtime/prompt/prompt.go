@@ -118,14 +118,19 @@ func (b *Builder) Request(system string, messages []chat.Message, tools []chat.T
 		Temperature: b.Temperature, MaxTokens: b.MaxTokens, ThinkingBudget: b.ThinkingBudget,
 		Window: b.Window, SessionID: b.SessionID,
 	}
-	if b.Window > 0 {
-		if need := b.least(system, messages, tools); need > b.Window {
-			return req, fault.Of(fault.CodeContext, "prompt.request",
-				"the prompt needs about %d tokens and the model's window has %d; shorten it or raise max_context_tokens", need, b.Window).
-				With("tokens", need).With("window", b.Window)
-		}
+	return req, b.fits(b.least(system, messages, tools))
+}
+
+// Fits refuses a message that is larger than the window by itself: CONTEXT_ERROR.
+func (b *Builder) Fits(m chat.Message) error { return b.fits(messageTokens(m)) }
+
+func (b *Builder) fits(need int) error {
+	if b.Window <= 0 || need <= b.Window {
+		return nil
 	}
-	return req, nil
+	return fault.Of(fault.CodeContext, "prompt.request",
+		"the prompt needs about %d tokens and the model's window has %d; shorten it or raise max_context_tokens", need, b.Window).
+		With("tokens", need).With("window", b.Window)
 }
 
 // least estimates what must be in the request whatever is compacted: system prompt,

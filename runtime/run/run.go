@@ -108,6 +108,10 @@ func (e *Engine) Run(ctx context.Context, in Input, log record.Log) (Outcome, er
 	return out, stopped(ctx, err)
 }
 
+// Fits refuses a prompt that no window could hold, before it becomes part of a transcript
+// that would never fit again.
+func (e *Engine) Fits(prompt chat.Message) error { return e.Prompt.Fits(prompt) }
+
 // system makes the system prompt; the project's notes may hold a secret.
 func (e *Engine) system(ctx context.Context) (string, error) {
 	text, err := e.Prompt.System(ctx)

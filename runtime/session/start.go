@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode/utf8"
@@ -186,7 +187,11 @@ func (r *Run) run(p Prompt, history []chat.Message) {
 		{Event: event.AgentStart{Prompt: p.Text}},
 		{Message: &record.Message{RunID: r.ID(), Isolated: r.log.isolated, Message: user}},
 	}
-	if err := r.Commit(r.ctx, first...); err != nil {
+	misfit := r.s.cfg.Engine.Fits(user)
+	if misfit != nil {
+		first = first[:1]
+	}
+	if err := cmp.Or(r.Commit(r.ctx, first...), misfit); err != nil {
 		r.finish(run.Outcome{}, err, false)
 		return
 	}
