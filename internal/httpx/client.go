@@ -29,19 +29,23 @@ type Config struct {
 	ResolveTimeout time.Duration
 	// TLS replaces the default TLS settings, for tests and private authorities.
 	TLS *tls.Config
+	// RoundTripper, if not nil, sends the requests in the place of our own transport; the
+	// rest of Config then has no part. An error of it that is a *fault.Error is passed on
+	// as it is.
+	RoundTripper http.RoundTripper
 	// Resolve replaces the system's name service.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // Client is an HTTP client of one agent. Its methods may be called concurrently.
-type Client struct {
-	http      *http.Client
-	transport *http.Transport
-}
+type Client struct{ http *http.Client }
 
 // New makes a client. Close frees its idle connections.
 func New(cfg Config) (*Client, error) {
 	const op = "http.open"
+	if cfg.RoundTripper != nil {
+		return over(cfg.RoundTripper), nil
+	}
 	if cfg.ConnectTimeout <= 0 {
 		cfg.ConnectTimeout = 10 * time.Second
 	}
@@ -69,14 +73,18 @@ func New(cfg Config) (*Client, error) {
 		}
 		t.Proxy = http.ProxyURL(u)
 	}
+	return over(t), nil
+}
+
+func over(t http.RoundTripper) *Client {
 	c := &http.Client{Transport: t}
 	// Following a redirect would hand custom key headers to another host.
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{http: c, transport: t}, nil
+	return &Client{c}
 }
 
 // Close frees the idle connections. Streams that are being read go on.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func knownProxy(scheme string) bool {
 	switch scheme {

@@ -51,6 +51,10 @@ func broken(ctx context.Context, req Request, err error, connecting bool) error 
 	if errors.As(err, &ue) {
 		err = ue.Err
 	}
+	var known *fault.Error
+	if errors.As(err, &known) { // of a transport that is not ours
+		return known
+	}
 	host := req.URL.Host
 	fail := func(format string, args ...any) *fault.Error {
 		e := fault.Of(fault.CodeLLM, req.Op, format, args...)

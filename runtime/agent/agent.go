@@ -243,6 +243,7 @@ func (a *Agent) tell(b []byte, big bool) bool {
 
 // log writes a line to the host's log, without secrets.
 func (a *Agent) log(l event.LogLine) {
+	a.toSinks(l)
 	if slices.Index(levels, l.Level) < a.level {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/host"
 	modelhost "github.com/a3s-lab/liba3s/runtime/model/host"
@@ -122,10 +123,21 @@ var hostKinds = []HostKind{
 			{"search", "Find files by name or lines by content; asked of a workspace with search = true.", workspacehost.WorkspaceSearch{}, workspacehost.WorkspaceFound{}, nil},
 		},
 	},
+	{
+		Name: "log", Doc: "A receiver of log lines, beside the log frames of the control stream. Lines that it does not take in time are dropped.", Agent: true, Session: true,
+		Deadline: logDeadline, NoAnswer: "dropped", Spec: LogSpec{},
+		Ops:  []HostOp{{"write", "Take a line.", event.LogLine{}, nil, nil}},
+		open: openLogSink, start: startLogSink,
+	},
+	{
+		Name: "transport", Doc: "The HTTP of a provider, named by its key transport = \"host/NAME\". The requests carry the provider's key in their headers, since the host must send it: treat them as a secret.", Agent: true, Early: true,
+		Deadline: modelhost.Deadline, NoAnswer: "LLM_ERROR, retryable", Spec: modelhost.TransportSpec{},
+		Ops: []HostOp{{"round_trip", "Send a request and give its response, in chunks or at once.", modelhost.TransportRequest{}, modelhost.TransportResponse{}, modelhost.TransportChunk{}}},
+	},
 }
 
 // unbuiltKinds are kinds of the contract that this version does not have.
-var unbuiltKinds = []string{"hook", "budget", "memory", "security", "log", "transport"}
+var unbuiltKinds = []string{"hook", "budget", "memory", "security"}
 
 // kindNamed finds a line of the table.
 func kindNamed(name string) (*HostKind, error) {

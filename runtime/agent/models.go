@@ -116,7 +116,7 @@ func (a *Agent) usable(p Provider, m Model, fail func(acl.Pos, string, ...any) e
 	switch {
 	case slices.Contains(unbuilt, strings.ToLower(p.Name)):
 		return fail(p.pos, "provider %q is not built in this version", p.Name)
-	case k.needsKey && m.APIKey == "" && !hasAuthorization(m.Headers):
+	case k.needsKey && m.APIKey == "" && p.Transport == "" && !hasAuthorization(m.Headers):
 		return fail(p.pos, "provider %q needs a key and has none: set apiKey, for example apiKey = env(\"OPENAI_API_KEY\")", p.Name)
 	case k.wire && k.base == "" && m.BaseURL == "":
 		return fail(p.pos, "provider %q needs baseUrl: only openai and ollama have a default", p.Name)
@@ -155,6 +155,7 @@ func overlay(old, p Provider) Provider {
 	p.BaseURL = cmp.Or(p.BaseURL, old.BaseURL)
 	p.SessionIDHeader = cmp.Or(p.SessionIDHeader, old.SessionIDHeader)
 	p.Proxy = cmp.Or(p.Proxy, old.Proxy)
+	p.Transport = cmp.Or(p.Transport, old.Transport)
 	if p.Headers == nil {
 		p.Headers = old.Headers
 	}
@@ -288,8 +289,27 @@ func (a *Agent) openOffline(ctx context.Context, w want) (model.Client, error) {
 	return offline.Open(ctx, offline.Config{Model: w.m.ID})
 }
 
+// hostTransport gives a client whose requests the host sends.
+func (a *Agent) hostTransport(ctx context.Context, p Provider) (*httpx.Client, error) {
+	if p.Proxy != "" {
+		return nil, configAt(a.setup.ACLPath, p.pos, "provider %q has transport and proxy: the host's transport knows its own way", p.Name)
+	}
+	r, err := a.named("transport", p.Transport)
+	if err != nil {
+		return nil, configAt(a.setup.ACLPath, p.pos, "provider %q: %v", p.Name, err)
+	}
+	t, err := modelhost.OpenTransport(ctx, r.line)
+	if err != nil {
+		return nil, err
+	}
+	return httpx.New(httpx.Config{RoundTripper: t})
+}
+
 // transport gives the agent's own HTTP client for a proxy, made at the first need.
-func (a *Agent) transport(p Provider) (*httpx.Client, error) {
+func (a *Agent) transport(ctx context.Context, p Provider) (*httpx.Client, error) {
+	if p.Transport != "" {
+		return a.hostTransport(ctx, p)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c := a.clients[p.Proxy]; c != nil {
@@ -306,7 +326,7 @@ func (a *Agent) transport(p Provider) (*httpx.Client, error) {
 }
 
 func (a *Agent) openOpenAI(ctx context.Context, w want) (model.Client, error) {
-	t, err := a.transport(w.p)
+	t, err := a.transport(ctx, w.p)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +337,7 @@ func (a *Agent) openOpenAI(ctx context.Context, w want) (model.Client, error) {
 }
 
 func (a *Agent) openOllama(ctx context.Context, w want) (model.Client, error) {
-	t, err := a.transport(w.p)
+	t, err := a.transport(ctx, w.p)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/a3s-lab/liba3s/internal/id"
 	"github.com/a3s-lab/liba3s/runtime/artifact"
+	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/policy"
 	"github.com/a3s-lab/liba3s/runtime/prompt"
@@ -318,7 +319,7 @@ func (b *builder) engine(ctx context.Context, d *record.SessionData) (*run.Engin
 	}
 	artifacts := b.artifacts()
 	return &run.Engine{
-		Model: client, Tools: tools, Artifacts: artifacts, Redact: b.a.redact.String, Log: b.a.log,
+		Model: client, Tools: tools, Artifacts: artifacts, Redact: b.a.redact.String, Log: b.log,
 		Prompt: b.prompt(m, d),
 		Env: tool.Env{
 			Workspace: b.ws, Protected: workspaceProtects(b.ws),
@@ -333,6 +334,12 @@ func (b *builder) engine(ctx context.Context, d *record.SessionData) (*run.Engin
 			ToolTimeout:   ms(b.o.ToolTimeoutMS, 0), MaxTime: ms(b.o.MaxExecutionTimeMS, 0), Parallel: parallelReads,
 		},
 	}, nil
+}
+
+// log writes a line of this session.
+func (b *builder) log(l event.LogLine) {
+	l.SessionID = b.id
+	b.a.log(l)
 }
 
 // workspaceProtects says what is never written, whatever the rules say (S24).

@@ -162,10 +162,7 @@ func events(t *testing.T, st *op.Stream) func(func(event.Envelope) bool) {
 func (p *program) hear(e event.Envelope) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	defer func() {
-		close(p.moved)
-		p.moved = make(chan struct{})
-	}()
+	defer p.bump()
 	switch e.Type {
 	case "host_request":
 		var r event.HostRequest
@@ -197,7 +194,18 @@ func (p *program) hear(e event.Envelope) {
 	}
 }
 
+// bump wakes who waits in until. p.mu is held.
+func (p *program) bump() {
+	close(p.moved)
+	p.moved = make(chan struct{})
+}
+
 func (p *program) serve(a asked) {
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.bump()
+	}()
 	h := p.handlers[a.Kind+"/"+a.Op]
 	if h == nil {
 		p.t.Errorf("nobody answers %s/%s", a.Kind, a.Op)
@@ -334,7 +342,7 @@ func (r ran) payload(kind string) object {
 	return nil
 }
 
-// until waits for something that the program hears.
+// until waits for something that the program hears or answers.
 func (p *program) until(what string, ok func() bool) {
 	p.t.Helper()
 	late := time.NewTimer(10 * time.Second)
