@@ -18,17 +18,18 @@ let before;
 
 for (const file of files) {
   const name = path.basename(file, '.txtar');
-  test(name, async (t) => {
+  if (fs.readFileSync(path.join(scenarios, file), 'utf8').includes('"twice"')) {
+    results[name] = 'skip'; // a tool is a function here, and a function answers once
+    continue;
+  }
+  test(name, async () => {
     const dir = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'a3s-scenario-')));
     const cwd = process.cwd();
     results[name] = 'fail';
     try {
       process.chdir(dir);
-      if (await new Play(path.join(scenarios, file), dir).run()) results[name] = 'pass';
-      else {
-        results[name] = 'skip';
-        t.skip('a tool is a function here, and a function answers once');
-      }
+      await new Play(path.join(scenarios, file), dir).run();
+      results[name] = 'pass';
     } finally {
       process.chdir(cwd);
       fs.rmSync(dir, { recursive: true, force: true });
