@@ -1,0 +1,484 @@
+//! One scenario being played.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use a3s_code_core::{
+    Agent, AgentResult, AgentSession, Call, CodeError, ContentBlock, EventEnvelope, FileSessionStore, MemorySessionStore, Message, PermissionDecision,
+    PermissionPolicy, SessionOptions,
+};
+use serde_json::{json, Value};
+
+use crate::compare::{compare, diff, joined, object, short, Facts};
+use crate::host;
+use crate::run::Running;
+use crate::scenario::{cut, held, put, Scenario, Step, VIEWS};
+
+/// How a play ends when it does not fit.
+pub enum Fail {
+    /// What the library refused or failed at.
+    Code(CodeError),
+    Words(String),
+    /// This language lacks what the scenario needs.
+    Lacking(#[allow(dead_code)] String),
+}
+
+impl fmt::Display for Fail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(err) => write!(f, "{err:?}"),
+            Self::Words(words) | Self::Lacking(words) => f.write_str(words),
+        }
+    }
+}
+
+impl From<CodeError> for Fail {
+    fn from(err: CodeError) -> Self {
+        Self::Code(err)
+    }
+}
+
+impl From<String> for Fail {
+    fn from(words: String) -> Self {
+        Self::Words(words)
+    }
+}
+
+impl From<std::io::Error> for Fail {
+    fn from(err: std::io::Error) -> Self {
+        Self::Words(err.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Fail {
+    fn from(err: serde_json::Error) -> Self {
+        Self::Words(err.to_string())
+    }
+}
+
+/// How the play waits for the library.
+pub enum Mode {
+    Threads,
+    Tokio(tokio::runtime::Handle),
+}
+
+pub struct Play<'a> {
+    scenario: &'a Scenario,
+    dir: PathBuf,
+    workspace: PathBuf,
+    mode: Mode,
+    stores: BTreeMap<String, MemorySessionStore>,
+    agents: Vec<Agent>,
+    sessions: Vec<AgentSession>, // the last one is used; one that nobody holds is closed
+    active: Option<Running>,
+    history: Option<Vec<Message>>,
+    events: Vec<Value>,
+    results: Vec<Value>,
+    noted: BTreeMap<String, Value>,
+    tools: Vec<Value>,
+    desk: host::Shared,
+}
+
+impl<'a> Play<'a> {
+    pub fn new(scenario: &'a Scenario, dir: &Path, mode: Mode) -> Result<Self, Fail> {
+        let mut play = Self {
+            scenario,
+            dir: dir.to_owned(),
+            workspace: dir.join("workspace"),
+            mode,
+            stores: BTreeMap::new(),
+            agents: vec![],
+            sessions: vec![],
+            active: None,
+            history: None,
+            events: vec![],
+            results: vec![],
+            noted: BTreeMap::new(),
+            tools: vec![],
+            desk: Arc::default(),
+        };
+        std::fs::create_dir(&play.workspace)?;
+        let mut acl = play.section("agent.acl").unwrap_or_else(|| "default_model = \"script/main\"\n".to_owned());
+        if !acl.contains("providers \"script\"") {
+            acl.push_str("providers \"script\" { models \"main\" { script = \"turns.txt\" } }\n");
+        }
+        put(&dir.join("agent.acl"), &acl.into())?;
+        put(&dir.join("turns.txt"), &play.section("script").unwrap_or_default().into())?;
+        for name in scenario.sections.keys() {
+            if let Some(path) = name.strip_prefix("workspace/") {
+                put(&play.workspace.join(path), &play.section(name).unwrap_or_default().into())?;
+            }
+        }
+        for (name, content) in object(&play.json("files.json")?) {
+            put(&play.workspace.join(name), &content)?;
+        }
+        play.tools = play.json("host_tools.json")?.as_array().cloned().unwrap_or_default();
+        Ok(play)
+    }
+
+    pub fn run(mut self) -> Result<(), Fail> {
+        let ended = self.steps();
+        let ended = self.expect_error(ended).and_then(|()| self.expect_rest());
+        for agent in std::mem::take(&mut self.agents) {
+            self.go(agent.close())?;
+        }
+        ended?;
+        host::check(&self.desk, &self.tools)
+    }
+
+    /// Waits for a call in the way of this play.
+    fn go<T: Send + 'static>(&self, call: Call<T>) -> Result<T, CodeError> {
+        match &self.mode {
+            Mode::Threads => call.wait(),
+            Mode::Tokio(handle) => handle.block_on(call),
+        }
+    }
+
+    fn fill(&self, text: &str) -> String {
+        let dir = self.dir.to_string_lossy();
+        text.replace("$WORKSPACE", &self.workspace.to_string_lossy()).replace("$DIR", &dir).replace("$UNIQUE", &dir)
+    }
+
+    fn section(&self, name: &str) -> Option<String> {
+        self.scenario.sections.get(name).map(|text| self.fill(text))
+    }
+
+    fn json(&self, name: &str) -> Result<Value, Fail> {
+        self.section(name).map_or(Ok(Value::Null), |text| serde_json::from_str(&text).map_err(|e| Fail::Words(format!("{name}: {e}"))))
+    }
+
+    fn options(&mut self, wanted: &Value) -> Result<SessionOptions, Fail> {
+        let mut options = SessionOptions::new();
+        for (name, value) in object(wanted) {
+            options = match (name.as_str(), value["kind"].as_str()) {
+                ("session_store", Some("file")) => options.with_session_store(FileSessionStore::new(value["dir"].as_str().unwrap_or(""))),
+                ("session_store", Some("memory")) => {
+                    let store = self.stores.entry(value["instance_id"].as_str().unwrap_or("").to_owned()).or_default();
+                    options.with_session_store(&*store)
+                }
+                ("permission_policy", _) => match policy(&value) {
+                    Some(policy) => options.with_permission_policy(policy),
+                    None => options.with_option(name, value),
+                },
+                ("max_tool_rounds", _) if value.is_u64() => options.with_max_tool_rounds(value.as_u64().unwrap_or(0)),
+                ("auto_save", _) if value.is_boolean() => options.with_auto_save(value == true),
+                _ => options.with_option(name, value),
+            };
+        }
+        Ok(options)
+    }
+
+    fn open_agent(&mut self) -> Result<(), Fail> {
+        let mut env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]);
+        env.insert("HOME".to_owned(), self.dir.to_string_lossy().into_owned());
+        env.insert("LANG".to_owned(), "C.UTF-8".to_owned());
+        env.extend(object(&self.json("env.json")?).into_iter().map(|(k, v)| (k, v.as_str().unwrap_or("").to_owned())));
+        let agent = self.go(Agent::builder("agent.acl").env(env).open())?;
+        self.agents.push(agent);
+        self.tools.iter().try_for_each(|spec| host::register(self.agent(), spec, &self.desk))
+    }
+
+    fn agent(&self) -> &Agent {
+        self.agents.last().expect("an agent is open")
+    }
+
+    fn session(&self) -> &AgentSession {
+        self.sessions.last().expect("a session is open")
+    }
+
+    fn open_session(&mut self, options: &Value) -> Result<(), Fail> {
+        let options = self.options(options)?;
+        let session = self.go(self.agent().session_builder(&self.workspace).options(options).build())?;
+        self.sessions.push(session);
+        Ok(())
+    }
+
+    fn steps(&mut self) -> Result<(), Fail> {
+        self.open_agent()?;
+        self.open_session(&self.json("options.json")?)?;
+        let last = self.scenario.steps.len();
+        for (i, step) in self.scenario.steps.iter().enumerate() {
+            let step = Step { rest: self.fill(&step.rest), ..step.clone() };
+            let result = self.step(&step);
+            let words = |got: &dyn fmt::Display| Fail::Words(format!("step {:?}: {got}", step.line));
+            match result {
+                Err(Fail::Code(err)) if step.fails == err.code() => {}
+                Err(Fail::Code(err)) if step.fails.is_empty() && i + 1 == last => return Err(Fail::Code(err)),
+                Err(Fail::Lacking(lacking)) => return Err(Fail::Lacking(lacking)),
+                Err(err) => return Err(words(&err)),
+                Ok(()) if !step.fails.is_empty() => return Err(words(&format!("nothing failed, want {}", step.fails))),
+                Ok(()) => {}
+            }
+        }
+        self.join()
+    }
+
+    fn expect_error(&self, ended: Result<(), Fail>) -> Result<(), Fail> {
+        let wanted = self.section("want/error").unwrap_or_default();
+        let wanted = wanted.trim();
+        match ended {
+            Err(Fail::Code(err)) if !wanted.is_empty() => {
+                let got = serde_json::to_value(&err)?;
+                if Facts::parse(&format!("error {wanted}"))?.fits(&got, &["code"]) {
+                    return Ok(());
+                }
+                Err(Fail::Words(format!("failed with {got}, want {wanted}")))
+            }
+            Ok(()) if !wanted.is_empty() => Err(Fail::Words(format!("nothing failed, want {wanted}"))),
+            ended => ended,
+        }
+    }
+
+    fn expect_rest(&mut self) -> Result<(), Fail> {
+        if let Some(text) = self.section("want/events") {
+            compare(&joined(&self.events), &text)?;
+        }
+        let want = self.json("want/result.json")?;
+        if !want.is_null() {
+            let got = if want.is_array() { json!(self.results) } else { self.results.last().cloned().unwrap_or_default() };
+            equal(&got, &want, "result")?;
+        }
+        for name in VIEWS {
+            if let Some(text) = self.section(&format!("want/{name}.json")) {
+                self.check(&format!("{name} {text}"))?;
+            }
+        }
+        let mut files = object(&self.json("want/files.json")?);
+        for name in self.scenario.sections.keys() {
+            if let Some(path) = name.strip_prefix("want/workspace/") {
+                let text = self.section(name).unwrap_or_default();
+                files.insert(path.to_owned(), if text.is_empty() { Value::Null } else { text.into() });
+            }
+        }
+        for (path, want) in files {
+            let got = held(&self.workspace.join(&path));
+            if got != want {
+                return Err(Fail::Words(format!("file {path} is {}, want {}", short(&got), short(&want))));
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), Fail> {
+        let rest = step.rest.as_str();
+        match step.verb.as_str() {
+            "stream" | "start" => {
+                if step.fails.is_empty() {
+                    self.join()?; // what must fail may be refused because a run is active
+                }
+                let history = self.history.take();
+                let (events, _run) = self.go(self.session().stream(rest, history.as_deref()))?;
+                self.active = Some(Running::new(events, &self.mode));
+                if step.verb == "stream" { self.join() } else { Ok(()) }
+            }
+            "send" => self.send(step),
+            "history" => {
+                let messages: Vec<Message> = serde_json::from_str(rest)?;
+                // A history that this language's types do not know would arrive as something else.
+                if messages.iter().flat_map(|m| &m.content).any(|b| matches!(b, ContentBlock::Other(Value::Null))) {
+                    return Err(Fail::Lacking("a block without content".into()));
+                }
+                self.history = Some(messages);
+                Ok(())
+            }
+            "join" => self.join(),
+            "await" => {
+                let facts = Facts::parse(rest)?;
+                let run = self.active.as_mut().ok_or_else(|| Fail::Words("no run was started".into()))?;
+                run.passed = run.next(run.passed, |e| facts.fits_event(e))?.1;
+                Ok(())
+            }
+            "check" => self.check(rest),
+            "note" => {
+                let view = self.view(rest)?;
+                self.noted.insert(rest.to_owned(), view);
+                Ok(())
+            }
+            "same" => {
+                let (now, was) = (self.view(rest)?, self.noted.get(rest).cloned().unwrap_or_default());
+                if now == was { Ok(()) } else { Err(Fail::Words(format!("it is {}, was {}", short(&now), short(&was)))) }
+            }
+            "agent" => self.open_agent(),
+            "open" => {
+                let options = if rest.is_empty() { Value::Null } else { serde_json::from_str(rest)? };
+                self.open_session(&options)
+            }
+            "resume" => {
+                let options = if rest.is_empty() { self.json("options.json")? } else { serde_json::from_str(rest)? };
+                let options = self.options(&options)?;
+                let session = self.go(self.agent().resume_session_async(self.session().session_id(), options))?;
+                self.sessions.push(session);
+                Ok(())
+            }
+            "artifact" => {
+                let artifact = self.go(self.session().get_artifact(rest))?;
+                self.results.push(serde_json::to_value(artifact)?);
+                Ok(())
+            }
+            "tool" => {
+                let (name, args) = cut(rest);
+                let args = if args.is_empty() { json!({}) } else { serde_json::from_str(args)? };
+                let result = self.go(self.session().tool(name, args))?;
+                self.results.push(serde_json::to_value(result)?);
+                Ok(())
+            }
+            "confirm" | "confirm-late" => self.confirm(step),
+            "cancel" => is(self.go(self.session().cancel())?, rest != "false"),
+            "cancel_run" => {
+                let run = self.go(self.session().current_run())?.ok_or_else(|| Fail::Words("no run is active".into()))?;
+                is(self.go(self.session().cancel_run(&run.id))?, true)
+            }
+            "cancel_confirmations" => is(self.go(self.session().cancel_confirmations())?.to_string(), rest.to_owned()),
+            "save" => Ok(self.go(self.session().save())?),
+            "close" => Ok(self.go(self.session().close())?),
+            verb => Err(Fail::Words(format!("there is no step {verb:?}"))),
+        }
+    }
+
+    fn confirm(&mut self, step: &Step) -> Result<(), Fail> {
+        let (name, rest) = cut(&step.rest);
+        let (word, reason) = cut(rest);
+        let asks = |e: &Value| e["type"] == "confirmation_required" && e["payload"]["tool_name"] == name;
+        let question = match (step.verb.as_str(), &mut self.active) {
+            ("confirm", Some(run)) => {
+                let (question, behind) = run.next(run.asked, asks)?;
+                run.asked = behind;
+                question
+            }
+            (_, run) => {
+                let mut seen = self.events.clone();
+                seen.extend(run.iter().flat_map(|r| r.so_far()));
+                seen.into_iter().rev().find(asks).ok_or_else(|| Fail::Words("there was none".into()))?
+            }
+        };
+        let id = question["payload"]["tool_id"].as_str().unwrap_or("");
+        let reason = Some(reason).filter(|r| !r.is_empty());
+        is(self.go(self.session().confirm_tool_use(id, word == "allow", reason))?, step.verb == "confirm")
+    }
+
+    /// A run whose events are read from the records.
+    fn send(&mut self, step: &Step) -> Result<(), Fail> {
+        if step.fails.is_empty() {
+            self.join()?;
+        }
+        let before = self.go(self.session().runs())?.len();
+        let history = self.history.take();
+        let sent = self.go(self.session().send(&step.rest, history.as_deref()));
+        let runs = self.go(self.session().runs())?;
+        if runs.len() > before {
+            let events = self.go(self.session().run_events(&runs[runs.len() - 1].id))?;
+            self.ended(&events)?;
+        }
+        self.results.push(flat(&sent?)?);
+        Ok(())
+    }
+
+    fn join(&mut self) -> Result<(), Fail> {
+        let Some(run) = &self.active else { return Ok(()) };
+        let (events, _) = run.whole()?;
+        self.active = None;
+        self.ended(&events)
+    }
+
+    fn view(&self, name: &str) -> Result<Value, Fail> {
+        let s = self.session();
+        Ok(match name {
+            "commands" => serde_json::to_value(self.go(s.list_commands())?)?,
+            "history" => serde_json::to_value(self.go(s.history())?)?,
+            "info" => serde_json::to_value(self.go(s.info())?)?,
+            "pending" => serde_json::to_value(self.go(s.pending_confirmations())?)?,
+            "runs" => serde_json::to_value(self.go(s.runs())?)?,
+            "sessions" => serde_json::to_value(self.go(self.agent().list_sessions())?)?,
+            "tools" => serde_json::to_value(self.go(s.tool_names())?)?,
+            "traces" => serde_json::to_value(self.go(s.trace_events())?)?,
+            "events" => match self.go(s.runs())?.last() {
+                Some(run) => serde_json::to_value(self.go(s.run_events(&run.id))?)?,
+                None => json!([]),
+            },
+            _ => return Err(Fail::Words(format!("there is nothing called {name:?} to look at"))),
+        })
+    }
+
+    fn check(&self, rest: &str) -> Result<(), Fail> {
+        let (name, want) = cut(rest);
+        equal(&self.view(name)?, &serde_json::from_str(want)?, name)
+    }
+
+    /// Checks what holds for every run, and keeps its events.
+    fn ended(&mut self, run: &[EventEnvelope]) -> Result<(), Fail> {
+        for event in run {
+            self.events.push(serde_json::to_value(event)?);
+        }
+        let wrong = |what: String| Err(Fail::Words(what));
+        let Some(first) = run.first().and_then(|e| e.metadata.clone()) else { return wrong("a run without events".into()) };
+        let mut before = 0;
+        for (i, e) in run.iter().enumerate() {
+            let Some(meta) = &e.metadata else { return wrong(format!("event {i} has no place: {:?}", e.event)) };
+            let fine = meta.sequence == i as i64 && meta.timestamp_ms >= before && meta.run_id == first.run_id && *meta.session_id == *self.session().session_id();
+            if !fine || e.event.is_terminal() != (i + 1 == run.len()) {
+                return wrong(format!("event {i} of {} is out of place: {e:?}", run.len()));
+            }
+            before = meta.timestamp_ms;
+        }
+        let kept = self.go(self.session().run_events(&first.run_id))?;
+        if kept != run && kept.len() >= run.len() {
+            return wrong(format!("the recorded events differ from those told: {kept:?}")); // fewer: retention
+        }
+        let status = match run[run.len() - 1].event.to_error() {
+            None => "completed",
+            Some(err) if err.code() == "CANCELLED" => "cancelled",
+            Some(_) => "failed",
+        };
+        if let Some(snapshot) = self.go(self.session().run_snapshot(&first.run_id))? {
+            if snapshot.status != status || snapshot.event_count != run.len() as i64 {
+                return wrong(format!("after {} events, with {status}, the run is {snapshot:?}", run.len()));
+            }
+        }
+        match self.go(self.session().current_run())? {
+            None => Ok(()),
+            Some(run) => wrong(format!("a run is still active after the last event: {run:?}")),
+        }
+    }
+}
+
+/// The result in the form of the other languages.
+fn flat(result: &AgentResult) -> Result<Value, Fail> {
+    let mut all = object(&serde_json::to_value(result)?);
+    let usage = all.remove("usage").unwrap_or_default();
+    all.extend(object(&usage));
+    Ok(Value::Object(all))
+}
+
+/// A policy whose words this language has; None if they must go as they are.
+fn policy(value: &Value) -> Option<PermissionPolicy> {
+    let mut policy = PermissionPolicy::new();
+    for (name, value) in value.as_object()? {
+        let rules = || value.as_array()?.iter().map(|v| v.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+        match name.as_str() {
+            "allow" => policy.allow = rules()?,
+            "deny" => policy.deny = rules()?,
+            "ask" => policy.ask = rules()?,
+            "enabled" => policy.enabled = value.as_bool()?,
+            "default_decision" => {
+                policy.default_decision = match value.as_str()? {
+                    "allow" => PermissionDecision::Allow,
+                    "deny" => PermissionDecision::Deny,
+                    "ask" => PermissionDecision::Ask,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(policy)
+}
+
+fn is<T: PartialEq + fmt::Debug>(got: T, want: T) -> Result<(), Fail> {
+    if got == want { Ok(()) } else { Err(Fail::Words(format!("got {got:?}, want {want:?}"))) }
+}
+
+fn equal(got: &Value, want: &Value, at: &str) -> Result<(), Fail> {
+    diff(got, want, at).map_or(Ok(()), |words| Err(Fail::Words(words)))
+}
