@@ -5,5 +5,5 @@ package main
 const (
 	version    = "0.1.0"
 	abi        = "1.0"
-	schemaHash = "0c521505b6da7988546ab44489d2889acc6a852a9ec63c7f265f755fd6215778"
+	schemaHash = "36759597220a2a81b7696b6ae47a3ead751af63953b9aa72d1ffce923032b911"
 )

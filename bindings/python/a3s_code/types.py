@@ -172,7 +172,7 @@ class AgentOptions(TypedDict):
 
 
 class AgentSessionStore(TypedDict):
-    """SessionStore names a store: kind 'file' with dir, or kind 'memory' with instance_id."""
+    """SessionStore names a store: kind 'file' with dir, kind 'memory' with instance_id, or kind 'host' with the name under which the host registered it."""
 
     kind: str
 
@@ -180,13 +180,17 @@ class AgentSessionStore(TypedDict):
 
     instance_id: NotRequired[str]
 
+    name: NotRequired[str]
+
 
 class AgentWorkspaceBackend(TypedDict):
-    """WorkspaceBackend names a workspace: kind 'local' with a root."""
+    """WorkspaceBackend names a workspace: kind 'local' with a root, or kind 'host' with the name under which the host registered it; the session's own folder then has no part in it."""
 
     kind: str
 
     root: NotRequired[str]
+
+    name: NotRequired[str]
 
 
 class Cancelled(TypedDict):
@@ -1607,8 +1611,8 @@ SESSION_OPTIONS: Final[tuple[Option, ...]] = (
     Option("trajectory_mode", "string", "off", "default only", "JSONL trajectory"),
     Option("trajectory_max_text_bytes", "integer", "none", "refused", "JSONL trajectory"),
     Option("trajectory_include_messages", "boolean", "none", "refused", "JSONL trajectory"),
-    Option("workspace_backend", "LocalWorkspaceBackend", "local", "works", "where the files are"),
-    Option("session_store", "FileSessionStore or MemorySessionStore", "the configuration's sessions_dir, else none", "works", "keeps the session beyond the process"),
+    Option("workspace_backend", "LocalWorkspaceBackend or HostWorkspaceBackend", "local", "works", "where the files are: {\"kind\": \"local\", \"root\"}, or {\"kind\": \"host\", \"name\"} for a workspace that the host registered"),
+    Option("session_store", "FileSessionStore, MemorySessionStore or HostSessionStore", "the configuration's sessions_dir, else none", "works", "keeps the session beyond the process: {\"kind\": \"file\", \"dir\"}, {\"kind\": \"memory\", \"instance_id\"}, or {\"kind\": \"host\", \"name\"} for a store that the host registered"),
     Option("auto_save", "boolean", "false", "works", "save after every run of the session's own transcript"),
     Option("journal", "boolean", "true", "works", "with a store: keep every fact, so that an unsaved session resumes; false keeps saved snapshots only"),
     Option("stall_timeout_ms", "integer", "60000", "works", "how long a run without a store waits for a slow reader before events are lost to it"),
