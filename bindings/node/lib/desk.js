@@ -194,7 +194,7 @@ class Desk {
   #begin(request) {
     const native = this.#native;
     const context = serve(this.#find(request.session_id ?? '', request.name), request, {
-      emit: (text) => native.hostChunk(this.#agent, request.request, encode({ delta: text }, 'host.chunk')),
+      send: (text) => native.hostChunkAsync(this.#agent, request.request, encode({ delta: text }, 'host.chunk')),
       reply: (answer) => {
         this.#open.delete(request.request);
         native.hostReply(this.#agent, request.request, answer);

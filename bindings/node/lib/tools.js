@@ -3,6 +3,7 @@
 
 const { createRequire } = require('node:module');
 const path = require('node:path');
+const { inspect } = require('node:util');
 const { badType } = require('./errors.js');
 const { ToolResult } = require('./results.js');
 const { encode } = require('./wire.js');
@@ -10,10 +11,13 @@ const { encode } = require('./wire.js');
 /** What a tool may know of the call it serves. See index.d.ts. */
 class ToolContext {
   #controller = new AbortController();
-  #emit;
+  #send;
+  #told = ''; // what was not handed in yet
+  #telling; // a promise while a piece is handed in
+  #over = false;
 
-  constructor(request, emit) {
-    this.#emit = emit;
+  constructor(request, send) {
+    this.#send = send;
     this.toolName = request.name;
     this.callId = request.params?.call_id ?? '';
     this.sessionId = request.session_id ?? '';
@@ -25,11 +29,26 @@ class ToolContext {
   /** Tells a piece of output while the tool runs. What comes after the call has ended is dropped. */
   emit(text) {
     if (typeof text !== 'string') throw badType('host.chunk', `emit takes a string, not a ${typeof text}`);
-    try {
-      this.#emit(text);
-    } catch (err) {
-      if (err.code !== 'NOT_FOUND' && err.code !== 'INVALID_HANDLE') throw err;
+    if (this.#over) return;
+    this.#told += text.toWellFormed();
+    this.#telling ??= this.#tell();
+  }
+
+  // The library may make the host wait while the run is behind, so this is not for the event
+  // loop; what is told meanwhile becomes one piece.
+  async #tell() {
+    while (this.#told !== '' && !this.#over) {
+      const text = this.#told;
+      this.#told = '';
+      await this.#send(text).catch(() => { this.#over = true; }); // nobody listens any more
     }
+    this.#telling = undefined;
+  }
+
+  /** Everything that was told was handed in; nothing more is. */
+  static async settle(context) {
+    await context.#telling;
+    context.#over = true;
   }
 
   static cancel(context, reason) {
@@ -106,8 +125,11 @@ function serve(tool, request, host) {
     reply(failure('ReferenceError', `tool ${JSON.stringify(request.name)} is no longer there`));
     return undefined;
   }
-  const context = new ToolContext(request, host.emit);
-  tool.call(request.params?.args ?? {}, context).then(success).catch(raised).then(reply);
+  const context = new ToolContext(request, host.send);
+  tool.call(request.params?.args ?? {}, context).then(success).catch(raised).then(async (answer) => {
+    await ToolContext.settle(context);
+    reply(answer);
+  });
   return { cancel: (reason) => ToolContext.cancel(context, reason) };
 }
 
@@ -125,8 +147,8 @@ function output(value) {
 }
 
 function raised(err) {
-  const type = err instanceof Error ? err.name || err.constructor.name : 'Error';
-  return failure(type, err instanceof Error ? err.message || type : String(err));
+  if (!(err instanceof Error)) return failure('Error', typeof err === 'string' ? err : inspect(err));
+  return failure(err.name || 'Error', err.message || err.name);
 }
 
 function failure(type, message) {
@@ -163,7 +185,11 @@ class ToolOwner {
     if (tool === undefined) return false;
     this.#tools.delete(name);
     this.#desk.remove(this.#sessionId, name);
-    this.#native.close(tool.handle, 1000);
+    try {
+      this.#native.close(tool.handle, 1000);
+    } catch {
+      // its session took it along
+    }
     return true;
   }
 }

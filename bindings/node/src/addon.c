@@ -1,6 +1,6 @@
 /*
  * The library's functions as JavaScript calls them: each by its name, on the calling
- * thread, and those that block also as nameAsync, on a thread of libuv's pool, as a
+ * thread, and those that can fail also as nameAsync, on a thread of libuv's pool, as a
  * promise. Handles are BigInt, texts are strings, a status below 0 is an exception.
  */
 #include <stdlib.h>
@@ -398,7 +398,7 @@ NAPI_MODULE_INIT()
 	for (size_t i = 0; ok && i < ENTRIES; i++) {
 		const a3s_entry *e = &a3s_entries[i];
 		ok = export_as(env, exports, e->name, "", call_now, e) &&
-		     (!e->blocks || export_as(env, exports, e->name, "Async", call_later, e));
+		     (!e->fails || export_as(env, exports, e->name, "Async", call_later, e));
 	}
 	if (!ok)
 		napi_throw_error(env, "ERR_DLOPEN_FAILED", "the addon could not be initialised");

@@ -64,14 +64,13 @@ typedef struct a3s_job {
  * A function as JavaScript calls it. in: h handle, u number of a call or request, i small
  * number, s text with a length, z text that ends with a NUL. out: h handle, u number,
  * t text, w static words, n the returned number itself, - nothing. fails: a status below 0
- * is an error.
+ * is an error; such a function can also be called on another thread.
  */
 typedef struct a3s_entry {
 	const char *name;
 	const char *in;
 	char out;
 	int fails;
-	int blocks;
 	void (*invoke)(const a3s_table *, a3s_job *);
 } a3s_entry;
 
@@ -201,31 +200,31 @@ static void invoke_host_reply(const a3s_table *t, a3s_job *j)
 }
 
 static const a3s_entry a3s_entries[] = {
-	{"abiVersion", "", 'n', 0, 0, invoke_abi_version},
-	{"abiCheck", "i", '-', 1, 0, invoke_abi_check},
-	{"buildInfo", "", 'w', 0, 0, invoke_build_info},
-	{"statusName", "i", 'w', 0, 0, invoke_status_name},
-	{"lastError", "", 't', 1, 0, invoke_last_error},
-	{"signalsRepair", "", '-', 1, 0, invoke_signals_repair},
-	{"logToFd", "ii", '-', 1, 0, invoke_log_to_fd},
-	{"stats", "h", 't', 1, 0, invoke_stats},
-	{"agentOpen", "s", 'h', 1, 1, invoke_agent_open},
-	{"close", "hi", '-', 1, 1, invoke_close},
-	{"call", "hzsi", 't', 1, 1, invoke_call},
-	{"callStart", "hzs", 'u', 1, 0, invoke_call_start},
-	{"callWait", "hui", 't', 1, 1, invoke_call_wait},
-	{"callCancel", "hu", '-', 1, 0, invoke_call_cancel},
-	{"sessionOpen", "hs", 'h', 1, 1, invoke_session_open},
-	{"runStart", "hs", 'h', 1, 0, invoke_run_start},
-	{"runInput", "hs", '-', 1, 0, invoke_run_input},
-	{"runCancel", "hs", '-', 1, 0, invoke_run_cancel},
-	{"runWait", "hi", 't', 1, 1, invoke_run_wait},
-	{"streamOpen", "hs", 'h', 1, 0, invoke_stream_open},
-	{"streamFd", "h", 'n', 1, 0, invoke_stream_fd},
-	{"streamWake", "h", '-', 1, 0, invoke_stream_wake},
-	{"hostRegister", "hzs", 'h', 1, 0, invoke_host_register},
-	{"hostChunk", "hus", '-', 1, 0, invoke_host_chunk},
-	{"hostReply", "hus", '-', 1, 0, invoke_host_reply},
+	{"abiVersion", "", 'n', 0, invoke_abi_version},
+	{"abiCheck", "i", '-', 1, invoke_abi_check},
+	{"buildInfo", "", 'w', 0, invoke_build_info},
+	{"statusName", "i", 'w', 0, invoke_status_name},
+	{"lastError", "", 't', 1, invoke_last_error},
+	{"signalsRepair", "", '-', 1, invoke_signals_repair},
+	{"logToFd", "ii", '-', 1, invoke_log_to_fd},
+	{"stats", "h", 't', 1, invoke_stats},
+	{"agentOpen", "s", 'h', 1, invoke_agent_open},
+	{"close", "hi", '-', 1, invoke_close},
+	{"call", "hzsi", 't', 1, invoke_call},
+	{"callStart", "hzs", 'u', 1, invoke_call_start},
+	{"callWait", "hui", 't', 1, invoke_call_wait},
+	{"callCancel", "hu", '-', 1, invoke_call_cancel},
+	{"sessionOpen", "hs", 'h', 1, invoke_session_open},
+	{"runStart", "hs", 'h', 1, invoke_run_start},
+	{"runInput", "hs", '-', 1, invoke_run_input},
+	{"runCancel", "hs", '-', 1, invoke_run_cancel},
+	{"runWait", "hi", 't', 1, invoke_run_wait},
+	{"streamOpen", "hs", 'h', 1, invoke_stream_open},
+	{"streamFd", "h", 'n', 1, invoke_stream_fd},
+	{"streamWake", "h", '-', 1, invoke_stream_wake},
+	{"hostRegister", "hzs", 'h', 1, invoke_host_register},
+	{"hostChunk", "hus", '-', 1, invoke_host_chunk},
+	{"hostReply", "hus", '-', 1, invoke_host_reply},
 };
 
 #endif /* A3S_NODE_GENERATED_H */

@@ -53,7 +53,7 @@ test('a tool that throws', async () => {
       if (how === 'error') sync.error();
       if (how === 'mine') throw new OutOfPaper('tray 1');
       if (how === 'json') return { big: 5n };
-      throw 'a text';
+      throw Object.create(null);
     })();
   });
   const ends = (await collect(await session.stream('go'))).filter((e) => e.type === EventType.TOOL_END);
@@ -96,6 +96,23 @@ test('the context', async () => {
   assert.equal(events.filter((e) => e.type === EventType.TOOL_OUTPUT_DELTA).map((e) => e.text).join(''), 'half done\n');
   context.emit('too late'); // dropped
   assert.throws(() => context.emit(5), TypeError);
+});
+
+test('a tool that tells more than anybody reads does not hold up the loop', async () => {
+  const session = await new Place().session(calls('flood {}'), { permissionPolicy: ALL });
+  const piece = `${'x'.repeat(1023)}\n`;
+  session.registerTool({ name: 'flood' }, async (_, context) => {
+    for (let i = 0; i < 20_000; i++) context.emit(piece);
+    return 'over';
+  });
+  let [bytes, ticks] = [0, 0];
+  const timer = setInterval(() => ticks++, 5);
+  for await (const event of await session.stream('go')) {
+    if (event.type === EventType.TOOL_OUTPUT_DELTA) bytes += event.text.length;
+    if (event.type === EventType.TOOL_END) assert.match(event.toolOutput, /^over/);
+  }
+  clearInterval(timer);
+  assert.ok(bytes > 0 && bytes <= 20_000 * 1024, `${bytes} bytes`);
 });
 
 test('a tool calls the session again', async () => {

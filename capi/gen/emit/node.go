@@ -63,14 +63,13 @@ typedef struct a3s_job {
  * A function as JavaScript calls it. in: h handle, u number of a call or request, i small
  * number, s text with a length, z text that ends with a NUL. out: h handle, u number,
  * t text, w static words, n the returned number itself, - nothing. fails: a status below 0
- * is an error.
+ * is an error; such a function can also be called on another thread.
  */
 typedef struct a3s_entry {
 	const char *name;
 	const char *in;
 	char out;
 	int fails;
-	int blocks;
 	void (*invoke)(const a3s_table *, a3s_job *);
 } a3s_entry;
 `
@@ -94,7 +93,7 @@ func (s *source) nodeTable() []byte {
 	}
 	w.f("\nstatic const a3s_entry a3s_entries[] = {\n")
 	for _, e := range entries {
-		w.f("\t{\"%s\", \"%s\", '%c', %d, %d, invoke_%s},\n", camel(e.c), e.in, e.out, number(e.fails), number(e.blocks), e.c)
+		w.f("\t{\"%s\", \"%s\", '%c', %d, invoke_%s},\n", camel(e.c), e.in, e.out, number(e.fails), e.c)
 	}
 	w.f("};\n\n#endif /* A3S_NODE_GENERATED_H */\n")
 	return w.Bytes()
@@ -102,17 +101,17 @@ func (s *source) nodeTable() []byte {
 
 // nodeEntry is a function as JavaScript calls it.
 type nodeEntry struct {
-	c             string // without a3s_
-	in            string
-	out           byte
-	fails, blocks bool
-	call          string // the C statement
+	c     string // without a3s_
+	in    string
+	out   byte
+	fails bool
+	call  string // the C statement
 }
 
 // nodeFunction describes f by its types. Functions that take a caller's buffer or a
 // callback are written by hand in the addon, and so is the freeing of texts.
 func nodeFunction(f api.Function) (nodeEntry, bool) {
-	e := nodeEntry{c: strings.TrimPrefix(f.Name, "a3s_"), out: '-', blocks: f.Blocking, fails: f.Result == "a3s_status"}
+	e := nodeEntry{c: strings.TrimPrefix(f.Name, "a3s_"), out: '-', fails: f.Result == "a3s_status"}
 	var args []string
 	for i := 0; i < len(f.Params); i++ {
 		p := f.Params[i]
