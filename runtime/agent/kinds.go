@@ -70,7 +70,7 @@ var hostKinds = []HostKind{
 		attach: (*Agent).attachTool,
 	},
 	{
-		Name: "model", Doc: "A model, used under the name host/NAME in option model or default_model.", Agent: true, Early: true,
+		Name: "model", Doc: "A model, used under the name host/NAME in option model or default_model. A failure may say that it is retryable, or of kind incomplete if the answer was cut.", Agent: true, Early: true,
 		Deadline: modelhost.Deadline, NoAnswer: "LLM_ERROR, retryable", Spec: modelhost.ModelSpec{},
 		Ops: []HostOp{
 			{"stream", "Answer a conversation in chunks; the result ends the answer.", modelhost.ModelRequest{}, modelhost.ModelResult{}, modelhost.ModelChunk{}},

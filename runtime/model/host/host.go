@@ -161,16 +161,32 @@ func (c *Client) stream(ctx context.Context, req model.Request, yield func(model
 
 func (c *Client) params(req model.Request) ModelRequest {
 	p := ModelRequest{
-		Model: c.cfg.Line.Name(), System: req.System, Messages: req.Messages, Tools: req.Tools, Temperature: req.Temperature,
+		Model: c.cfg.Line.Name(), System: req.System, Messages: []chat.Message{}, Tools: []chat.ToolSpec{}, Temperature: req.Temperature,
 		MaxTokens: req.MaxTokens, ThinkingBudget: req.ThinkingBudget, SessionID: req.SessionID,
 	}
-	if p.Messages == nil {
-		p.Messages = []chat.Message{}
+	for _, m := range req.Messages {
+		p.Messages = append(p.Messages, wire(m))
 	}
-	if p.Tools == nil {
-		p.Tools = []chat.ToolSpec{}
+	for _, t := range req.Tools {
+		if len(t.Parameters) == 0 {
+			t.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		p.Tools = append(p.Tools, t)
 	}
 	return p
+}
+
+// wire gives a message in a form that is JSON whatever a model once wrote.
+func wire(m chat.Message) chat.Message {
+	blocks := make([]chat.Block, len(m.Content))
+	for i, b := range m.Content {
+		if b.Type == chat.ToolUse {
+			b.Input = model.WireInput(b.Input)
+		}
+		blocks[i] = b
+	}
+	m.Content = blocks
+	return m
 }
 
 // explain makes an LLM_ERROR of whatever went wrong, but for the end of ctx.
@@ -179,6 +195,8 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	switch f := desk.Explain(err); {
 	case errors.Is(err, errLeft), errors.Is(err, errGarbage):
 		return err
+	case f != nil && f.Kind == "incomplete":
+		return model.Incomplete(op).With("cause", f.Error())
 	case f != nil:
 		e := fault.Of(fault.CodeLLM, op, "the host's model %q failed: %v", name, f).With("exception", map[string]any{"type": f.Type, "message": f.Message})
 		e.Retryable = f.Retryable
