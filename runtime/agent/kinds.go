@@ -167,7 +167,11 @@ type extension interface {
 // the kind's type.
 func (k *HostKind) decode(spec json.RawMessage) (extension, error) {
 	v := reflect.New(reflect.TypeOf(k.Spec)).Interface()
-	if err := strictly(spec, v); err != nil {
+	err := strictly(spec, v)
+	if err == nil && !json.Valid(spec) { // a decoder stops at the end of the first value
+		err = errors.New("something follows the object")
+	}
+	if err != nil {
 		reason := fault.BadValue
 		var t *json.UnmarshalTypeError
 		if errors.As(err, &t) {
