@@ -129,6 +129,15 @@ func (p *program) listen() {
 	})
 }
 
+// openSecond opens another control stream that nobody reads, and gives its close.
+func openSecond(p *program) (func(), error) {
+	st, err := op.OpenStream(bg, p.agent, nil)
+	if err != nil {
+		return nil, err
+	}
+	return st.Close, nil
+}
+
 // events reads a stream to its end.
 func events(t *testing.T, st *op.Stream) func(func(event.Envelope) bool) {
 	return func(yield func(event.Envelope) bool) {
