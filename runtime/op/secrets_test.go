@@ -54,7 +54,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := len(e.asked) - 1
 	e.mu.Unlock()
 	if n >= len(e.turns) {
-		w.WriteHeader(http.StatusUnauthorized)
+		w.WriteHeader(map[bool]int{true: http.StatusInternalServerError, false: http.StatusUnauthorized}[n == len(e.turns)])
 		fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s"}}`, spelled(theKey)[1])
 		return
 	}
@@ -171,16 +171,16 @@ providers "local" {
 	for i, b := range e.asked {
 		leaks(t, fmt.Sprintf("request %d", i), b)
 	}
-	if len(e.asked) != 4 {
+	if len(e.asked) != 5 {
 		t.Errorf("%d requests", len(e.asked))
 	}
 	e.mu.Unlock()
-	n, _, _ := control.TryNext(10000, make([]byte, 8<<20))
 	logged := make([]byte, 8<<20)
-	n, _, err = control.TryNext(10000, logged)
-	if err == nil {
-		leaks(t, "the log", logged[:n])
+	n, _, err := control.TryNext(10000, logged)
+	if err != nil || !bytes.Contains(logged[:n], []byte("trying again")) {
+		t.Errorf("log: %s, %v", logged[:n], err)
 	}
+	leaks(t, "the log", logged[:n])
 	shut(t, s)
 	onDisk(t, p.path("store"))
 
