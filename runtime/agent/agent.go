@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -241,19 +242,15 @@ func (a *Agent) tell(b []byte, big bool) bool {
 	return told
 }
 
-// log writes a line to the host's log, without secrets.
+// log writes a line to the host's log and its receivers, without secrets.
 func (a *Agent) log(l event.LogLine) {
+	l = a.clean(l)
 	a.toSinks(l)
-	if slices.Index(levels, l.Level) < a.level {
+	if slices.Index(levels, l.Level) < a.level || a.Tell(l) {
 		return
 	}
 	b, err := event.AppendFrame(nil, l)
-	if err != nil { // fields that cannot be encoded must not cost the line
-		l.Fields = nil
-		b, _ = event.AppendFrame(nil, l)
-	}
-	b = a.redact.Bytes(b)
-	if a.tell(b, false) {
+	if err != nil { // clean has encoded it before
 		return
 	}
 	a.mu.Lock()
@@ -261,6 +258,23 @@ func (a *Agent) log(l event.LogLine) {
 	if len(a.control) == 0 && len(a.backlog) < maxBacklog {
 		a.backlog = append(a.backlog, b)
 	}
+}
+
+// clean takes the secrets out of a line. Fields that cannot be encoded must not cost it.
+func (a *Agent) clean(l event.LogLine) event.LogLine {
+	b, err := json.Marshal(l)
+	if err != nil {
+		l.Fields = nil
+		l.Message = a.redact.String(l.Message)
+		return l
+	}
+	if clean := a.redact.Bytes(b); !bytes.Equal(clean, b) {
+		l = event.LogLine{}
+		if err := json.Unmarshal(clean, &l); err != nil {
+			return event.LogLine{Level: "error", Message: "a log line was lost: " + err.Error()}
+		}
+	}
+	return l
 }
 
 // sender carries the desk's frames to the control streams.
