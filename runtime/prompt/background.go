@@ -81,7 +81,7 @@ func (b *Builder) Background(items []Item) (section string, count, tokens int) {
 	seen := map[string]bool{}
 	for _, it := range ranked {
 		content := strings.TrimSpace(it.Content)
-		if content == "" || seen["id "+it.ID] || seen["text "+content] {
+		if content == "" || it.ID != "" && seen["id "+it.ID] || seen["text "+content] {
 			continue
 		}
 		cost := max(model.EstimateText(content), it.TokenCount) + frameTokens

@@ -24,6 +24,9 @@ const (
 	// maxAnswer bounds one answer, maxIDs the sessions of a list.
 	maxAnswer = 64 << 20
 	maxIDs    = 1_000_000
+	maxFacts  = 1_000_000_000
+	// maxGeneration is the largest number that every language keeps exactly.
+	maxGeneration = 1 << 53
 	// page is how many facts are asked for at once.
 	page = 8192
 )

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 
@@ -352,4 +354,50 @@ func wantSession(t *testing.T, err error, words string) {
 	if !errors.As(err, &f) || f.Code != fault.CodeSession || !strings.Contains(f.Message, words) {
 		t.Errorf("got %v, want SESSION_ERROR with %q", err, words)
 	}
+}
+
+// Whatever a host loads, a session opens with what it says or not at all.
+func FuzzLoad(f *testing.F) {
+	doc, err := record.EncodeSnapshot(storetest.Snapshot("s", "x"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	b, err := json.Marshal(host.StoreLoaded{Generation: 3, Snapshot: ptr(string(doc)), Facts: []string{"a"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range []string{string(b), `null`, `{"count":1,"facts":["a"]}`, `{"count":3,"facts":["a"]}`, `{"snapshot":"{}"}`, `{"generation":18446744073709551615,"facts":["a","b"]}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, loaded string) {
+		if !json.Valid([]byte(loaded)) || !utf8.ValidString(loaded) {
+			return // it is refused where it is given
+		}
+		asked := 0
+		h := hosttest.New(t, func(_ context.Context, r desk.Request, _ func(any)) (any, error) {
+			if asked++; r.Op == "load" && asked < 10 {
+				return hosttest.Raw(loaded), nil
+			}
+			return nil, errors.New("enough")
+		})
+		s, err := host.Open(bg, host.Config{Line: desk.NewLine(h.Desk, "store", "kept", host.Deadline)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		se, err := s.Open(ctx, "s", "o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer se.Close()
+		kept, err := se.Load(ctx)
+		if err == nil {
+			_, err = storetest.Collect(kept.Facts)
+		}
+		var e *fault.Error
+		if err != nil && !errors.As(err, &e) {
+			t.Errorf("%q gave %v", loaded, err)
+		}
+	})
 }

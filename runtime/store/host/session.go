@@ -87,10 +87,13 @@ func (s *session) page(ctx context.Context, from int64) (StoreLoaded, error) {
 	if err := s.st.ask(ctx, "load", s.id, StoreLoad{ID: s.id, From: from, Limit: page}, &p); err != nil {
 		return p, err
 	}
+	if p.Generation > maxGeneration {
+		return p, s.st.garbage(op, "gives session %q the generation %d", s.id, p.Generation)
+	}
 	if slices.Contains(p.Facts, "") {
 		return p, s.st.garbage(op, "gives an empty fact of session %q", s.id)
 	}
-	if n := p.Count; n != nil && (*n < from+int64(len(p.Facts)) || *n > from && len(p.Facts) == 0) {
+	if n := p.Count; n != nil && (*n > maxFacts || *n < from+int64(len(p.Facts)) || *n > from && len(p.Facts) == 0) {
 		return p, s.st.garbage(op, "counts %d facts of session %q and gives %d from number %d on", *n, s.id, len(p.Facts), from)
 	}
 	return p, nil

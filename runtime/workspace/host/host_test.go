@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 
@@ -125,7 +126,7 @@ func (d disk) grep(g host.WorkspaceGrep) (any, error) {
 	return f, err
 }
 
-func open(t *testing.T, h *hosttest.Host, spec host.WorkspaceSpec) workspace.Workspace {
+func open(t testing.TB, h *hosttest.Host, spec host.WorkspaceSpec) workspace.Workspace {
 	t.Helper()
 	w, err := host.Open(bg, host.Config{Spec: spec, Line: desk.NewLine(h.Desk, "workspace", "far", spec.Deadline(host.Deadline)), SessionID: "s1"})
 	if err != nil {
@@ -340,4 +341,56 @@ func TestRun(t *testing.T) {
 	if err != nil || exit != (workspace.Exit{Code: 3}) || string(out) != "one \xff end" {
 		t.Errorf("%+v %v %q", exit, err, out)
 	}
+}
+
+// Whatever a host answers, no path that leads outside comes out, and an error has a kind.
+func FuzzAnswers(f *testing.F) {
+	for _, s := range []string{`null`, `{"type":"file"}`, `{"data":"","version":"1"}`, `{"entries":[{"name":"a","type":"dir"}]}`, `{"files":[{"path":"a"}],"lines":[{"path":"a","line":1,"text":"x"}]}`, `{"exit_code":0,"text":"x"}`, `{"version":"1"}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, answer string) {
+		if !json.Valid([]byte(answer)) || !utf8.ValidString(answer) {
+			return // it is refused where it is given
+		}
+		first := true
+		h := hosttest.New(t, func(context.Context, desk.Request, func(any)) (any, error) {
+			if first {
+				first = false
+				return hosttest.Raw(`{"type":"dir"}`), nil
+			}
+			return hosttest.Raw(answer), nil
+		})
+		w := open(t, h, host.WorkspaceSpec{Run: true, Search: true})
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		check := func(i workspace.Info, err error) {
+			var e *fault.Error
+			if err != nil && (!errors.As(err, &e) || e.Kind == fault.Internal) {
+				t.Errorf("%q gave %v", answer, err)
+			}
+			for e := range strings.SplitSeq(i.Path, "/") {
+				if e == ".." || strings.HasPrefix(i.Path, "/") {
+					t.Errorf("%q gave the path %q", answer, i.Path)
+				}
+			}
+		}
+		check(w.Stat(ctx, "f"))
+		_, i, err := w.Read(ctx, "f", 100)
+		check(i, err)
+		check(w.Write(ctx, "f", nil, workspace.Condition{}))
+		check(workspace.Info{}, w.Remove(ctx, "f"))
+		for i, err := range w.List(ctx, ".") {
+			check(i, err)
+		}
+		for i, err := range w.(workspace.Searcher).Glob(ctx, workspace.GlobQuery{Base: ".", Pattern: "**"}) {
+			check(i, err)
+		}
+		_, err = w.(workspace.Searcher).Grep(ctx, workspace.GrepQuery{Base: ".", Pattern: "x"}, func(l workspace.Line) bool {
+			check(workspace.Info{Path: l.Path}, nil)
+			return true
+		})
+		check(workspace.Info{}, err)
+		_, err = w.(workspace.Runner).Run(ctx, workspace.Command{Line: "x"}, func([]byte) {})
+		check(workspace.Info{}, err)
+	})
 }
