@@ -73,24 +73,30 @@ venv() {
   fi
 }
 
-## test                      run all tests: Go with the race detector, C, Python, scenarios
+## test                      run all tests: Go with the race detector, C, Python, scenarios; Node and Rust where they are
 cmd_test() {
   cmd_build
   venv
-  local status=0 go_counts=build/go.counts py_counts=build/python.counts
-  rm -f "$go_counts" "$py_counts"
-  go test -race -json ./... | python3 .ci/tally.py go "$go_counts" || status=1
-  local -a suites=()
-  local dir
-  for dir in bindings/python/tests tests/conformance/python; do
-    [ -d "$dir" ] && suites+=("$dir")
-  done
-  if [ ${#suites[@]} -gt 0 ]; then
-    PYTHONPATH=bindings/python build/venv/bin/python -m pytest -q -p no:cacheprovider --junit-xml=build/python.xml "${suites[@]}" >&2 || status=1
-    python3 .ci/tally.py junit "$py_counts" <build/python.xml || status=1
+  rm -f build/*.counts
+  local status=0
+  go test -race -json ./... | python3 .ci/tally.py go build/go.counts || status=1
+  PYTHONPATH=bindings/python build/venv/bin/python -m pytest -q -p no:cacheprovider --junit-xml=build/python.xml bindings/python/tests >&2 || status=1
+  python3 .ci/tally.py junit build/python.counts <build/python.xml || status=1
+  if have node bindings/node/run-tests; then
+    A3S_REPORTER=junit bindings/node/run-tests >build/node.xml || status=1
+    python3 .ci/tally.py junit build/node.counts <build/node.xml || status=1
   fi
-  python3 .ci/tally.py sum "$go_counts" "$py_counts" || status=1
+  if have cargo bindings/rust/run-tests; then
+    bindings/rust/run-tests 2>&1 | python3 .ci/tally.py cargo build/rust.counts || status=1
+  fi
+  python3 .ci/tally.py sum build/*.counts || status=1
   return $status
+}
+
+# have TOOL TESTS: whether a binding can be tested here; says so if not.
+have() {
+  if [ ! -x "$2" ]; then say "test: $2 is missing: that binding is not tested"; return 1; fi
+  command -v "$1" >/dev/null 2>&1 || { say "test: $1 is missing: $2 is not run"; return 1; }
 }
 
 ## check                     format, vet, staticcheck, floors, freshness, C warnings, types

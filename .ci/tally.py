@@ -2,12 +2,14 @@
 
 tally.py go COUNTS      reads `go test -json` from stdin, shows what fails, writes COUNTS
 tally.py junit COUNTS   reads a JUnit file from stdin, writes COUNTS
+tally.py cargo COUNTS   reads the output of `cargo test` from stdin, shows it, writes COUNTS
 tally.py sum COUNTS...  adds up; its last line is "N passed, N failed"
 Exit status 1 if anything failed or nothing ran.
 """
 
 import json
 import os
+import re
 import sys
 import xml.etree.ElementTree as ET
 
@@ -61,6 +63,18 @@ def junit(text):
     return passed, failed, skipped
 
 
+def cargo(lines):
+    """A run that says nothing of tests has failed: it did not compile."""
+    passed = failed = skipped = runs = 0
+    for line in lines:
+        print(line, end="", file=sys.stderr)
+        result = re.match(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", line)
+        if result:
+            runs += 1
+            passed, failed, skipped = (a + int(b) for a, b in zip((passed, failed, skipped), result.groups()))
+    return passed, failed or int(runs == 0), skipped
+
+
 def main(mode, *paths):
     if mode == "sum":
         counts = [json.load(open(p)) for p in paths if os.path.exists(p)]
@@ -69,7 +83,7 @@ def main(mode, *paths):
             print(f"{skipped} skipped", file=sys.stderr)
         print(f"{passed} passed, {failed} failed")
         return failed == 0 and passed > 0
-    counts = go(sys.stdin) if mode == "go" else junit(sys.stdin.read())
+    counts = go(sys.stdin) if mode == "go" else cargo(sys.stdin) if mode == "cargo" else junit(sys.stdin.read())
     with open(paths[0], "w") as f:
         json.dump(counts, f)
     return counts[1] == 0
