@@ -201,3 +201,11 @@ func (w wanted) check(t *testing.T, err error) {
 		}
 	}
 }
+
+// events gives the kept events of a run.
+func events(t *testing.T, s *session.Session, run string) []event.Envelope {
+	t.Helper()
+	var out struct{ Events []event.Envelope }
+	call(t, s, "session.run_events", object{"run_id": run}, &out)
+	return out.Events
+}
