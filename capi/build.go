@@ -5,5 +5,5 @@ package main
 const (
 	version    = "0.1.0"
 	abi        = "1.0"
-	schemaHash = "36759597220a2a81b7696b6ae47a3ead751af63953b9aa72d1ffce923032b911"
+	schemaHash = "b198da810913cbe0b4ac8b7b20b3276eb426e2b9c967df1996ba8a8e5477eeed"
 )

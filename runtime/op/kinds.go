@@ -12,6 +12,6 @@ type HostKind = agent.HostKind
 // deadlines, with the Go types that their JSON has.
 func HostKinds() []HostKind { return agent.HostKinds() }
 
-// HostReply is the shape of every answer to a host request: a result with the type of the
+// HostAnswer is the shape of every answer to a host request: a result with the type of the
 // operation, or a failure.
-type HostReply = host.Reply
+type HostAnswer = host.Reply

@@ -178,6 +178,30 @@ export interface AgentArtifactStoreLimits {
   max_bytes?: number;
 }
 
+/** CommandRequest are the parameters of "run". */
+export interface AgentCommandRequest {
+  /** Args is what follows the name. */
+  args: string;
+  ctx: SessionCommandContext;
+}
+
+/** CommandResult is the result of "run". */
+export interface AgentCommandResult {
+  text: string | null;
+}
+
+/** CommandSpec describes a slash command of the host. */
+export interface AgentCommandSpec {
+  /** Name of the extension, unique in its kind. */
+  name: string;
+  /** TimeoutMS bounds one request; 0 is the kind's own deadline. */
+  timeout_ms?: number;
+  /** Description is what /help and list_commands say. */
+  description?: string;
+  /** Usage shows how it is called. */
+  usage?: string;
+}
+
 /** HostEnv fixes ids and clock, so that the same script gives the same journal. */
 export interface AgentHostEnv {
   sequential_id_prefix?: string;
@@ -188,6 +212,16 @@ export interface AgentHostEnv {
 export interface AgentInfo {
   closed: boolean;
   warnings: string[];
+}
+
+/** LogSpec describes a receiver of log lines. */
+export interface AgentLogSpec {
+  /** Name of the extension, unique in its kind. */
+  name: string;
+  /** TimeoutMS bounds one request; 0 is the kind's own deadline. */
+  timeout_ms?: number;
+  /** Level is the least level that it gets: debug, info, warn or error; absent is the agent's. */
+  level?: string;
 }
 
 /** AgentOpen is the request of agent_open. */
@@ -831,6 +865,471 @@ export interface FaultError {
   details?: Record<string, unknown>;
 }
 
+/** ContextItem is a piece of background. */
+export interface HostContextItem {
+  /** ID tells items apart; of two with the same one the higher ranked is taken. */
+  id: string;
+  /** Type is a word for what it is, such as "file" or "issue". */
+  type?: string;
+  /** Content is the text that the model is shown, as quoted data. */
+  content: string;
+  /** Source says where it comes from. */
+  source?: string;
+  /** Priority ranks items, higher first. */
+  priority?: number;
+  /** TokenCount is the host's own count; absent is ours. */
+  token_count?: number;
+  /** Required items are taken whatever the budget says. */
+  required?: boolean;
+}
+
+/** ContextQuery are the parameters of "query". */
+export interface HostContextQuery {
+  /** Query is the user's prompt; a very long one is cut. */
+  query: string;
+  /** MaxResults is how many items are taken at most. */
+  max_results: number;
+  session_id: string;
+}
+
+/** ContextResult is the result of "query". */
+export interface HostContextResult {
+  items: HostContextItem[];
+}
+
+/** ContextSpec describes a context provider. */
+export interface HostContextSpec {
+  /** Name of the extension, unique in its kind. */
+  name: string;
+  /** TimeoutMS bounds one request; 0 is the kind's own deadline. */
+  timeout_ms?: number;
+}
+
+/** Failure is what a host extension reports when it fails: the type and message of its exception, and what a program can tell of it. */
+export interface HostFailure {
+  type: string;
+  message: string;
+  /** Kind is the nature of the failure, in the words of an error's kind, where the extension knows it: "not_found", "conflict", "denied", ... */
+  kind?: string;
+  /** Retryable says that the same request may succeed later, RetryAfterMS when. */
+  retryable?: boolean;
+  retry_after_ms?: number;
+  /** Details carries what belongs to the kind, such as expected and actual of a conflict. */
+  details?: Record<string, unknown>;
+}
+
+/** ModelChunk is a piece of an answer. Exactly one field is set. */
+export interface HostModelChunk {
+  /** Text is a piece of the answer. */
+  text?: string;
+  /** Reasoning is a piece of the reasoning. */
+  reasoning?: string;
+  /** ToolCall is a whole call. */
+  tool_call?: HostModelToolCall;
+}
+
+/** ModelRequest are the parameters of "stream" and "complete". */
+export interface HostModelRequest {
+  /** Model is the name it was registered under. */
+  model: string;
+  system?: string;
+  messages: ChatMessage[];
+  tools: ChatToolSpec[];
+  /** Temperature is absent where the model's own default holds. */
+  temperature?: number;
+  /** MaxTokens bounds the answer; absent is no bound. */
+  max_tokens?: number;
+  /** ThinkingBudget in tokens; absent is no thinking. */
+  thinking_budget?: number;
+  session_id?: string;
+}
+
+/** ModelResult ends an answer. Text, reasoning and calls are the whole ones; what the chunks said already is not told again, so all three may be absent after chunks. */
+export interface HostModelResult {
+  text?: string;
+  reasoning?: string;
+  tool_calls?: HostModelToolCall[];
+  /** Usage counts the tokens; absent ones count as 0. */
+  usage?: ChatUsage;
+  /** Stop is end_turn, tool_use, max_tokens or filtered; absent is the first or second. */
+  stop?: string;
+  /** ResponseID and Model say where the answer came from. */
+  response_id?: string;
+  model?: string;
+}
+
+/** ModelSpec describes a model of the host. Its name N is used as the model "host/N". */
+export interface HostModelSpec {
+  /** Name of the extension, unique in its kind. */
+  name: string;
+  /** TimeoutMS bounds one request; 0 is the kind's own deadline. */
+  timeout_ms?: number;
+  /** Context is the size of the model's window in tokens; 0 is 200000. */
+  context?: number;
+  /** Output bounds an answer in tokens; 0 leaves it to the host. */
+  output?: number;
+  /** ToolCall says whether the model can call tools; absent is true. */
+  tool_call?: boolean;
+  /** Reasoning says that the model takes a thinking budget. */
+  reasoning?: boolean;
+  /** Stream asks with "stream", whose answer may come in chunks; false asks with "complete". Absent is true. */
+  stream?: boolean;
+}
+
+/** ModelToolCall is a call that the model proposes. */
+export interface HostModelToolCall {
+  /** ID is the model's own id of the call; it may be absent. */
+  id?: string;
+  name: string;
+  /** Arguments are an object, or the text that the model wrote. */
+  arguments?: unknown;
+}
+
+/** PermissionCheck are the parameters of "check". */
+export interface HostPermissionCheck {
+  /** Tool is the name of the tool, Args the arguments that it would be run with. */
+  tool: string;
+  args: Record<string, unknown>;
+  /** Effects say what the call may do. */
+  effects: ChatEffects;
+  call_id: string;
+  session_id: string;
+}
+
+/** PermissionDecision is the result of "check". */
+export interface HostPermissionDecision {
+  /** Decision is "allow", "ask" or "deny". */
+  decision: string;
+  /** Reason is told to the model if the call is denied, and to the person who is asked. */
+  reason?: string;
+}
+
+/** PermissionExpose are the parameters of "expose". */
+export interface HostPermissionExpose {
+  tool: string;
+  session_id: string;
+}
+
+/** PermissionSpec describes a permission checker. */
+export interface HostPermissionSpec {
+  /** Name of the extension, unique in its kind. */
+  name: string;
+  /** TimeoutMS bounds one request; 0 is the kind's own deadline. */
+  timeout_ms?: number;
+  /** CheckOnly says that the host judges calls and has no word about which tools are shown: "expose" is not asked, and every tool that the rules do not hide is shown. */
+  check_only?: boolean;
+}
+
+/** PermissionVisible is the result of "expose". */
+export interface HostPermissionVisible {
+  visible: boolean | null;
+}
+
+/** Reply is the shape of every answer: exactly one of the two. */
+export interface HostReply {
+  /** Result has the type of the operation. */
+  result?: unknown;
+  error?: HostFailure;
+}
+
+/** StoreAppend are the parameters of "append". When it is answered the facts must survive the end of the host's process. */
+export interface HostStoreAppend {
+  id: string;
+  /** Generation they belong to and the index of the first one: facts of a generation other than the snapshot's are obsolete. */
+  generation: number;
+  from: number;
+  facts?: string[];
+  /** Blob, if set, is a blob to be kept instead: Data under this name, once and for all. */
+  blob?: string;
+  data?: string;
+}
+
+/** StoreDelete are the parameters of "delete". What is not there is no failure. */
+export interface HostStoreDelete {
+  id: string;
+  /** Blob, if set, is the blob to be removed instead of the whole session. */
+  blob?: string;
+}
+
+/** StoreList are the parameters of "list". */
+export interface HostStoreList {
+}
+
+/** StoreListed is the result of "list". */
+export interface HostStoreListed {
+  /** IDs of the sessions with a snapshot or a fact. */
+  ids: string[];
+}
+
+/** StoreLoad are the parameters of "load". */
+export interface HostStoreLoad {
+  id: string;
+  /** From is the index of the first wanted fact, Limit how many are wanted. The host may give fewer, but one at least if there are any: the rest is asked for again. */
+  from: number;
+  limit: number;
+  /** Blob, if set, asks for this blob instead of snapshot and facts. */
+  blob?: string;
+}
+
+/** StoreLoaded is the result of "load"; empty for a session that is not kept. */
+export interface HostStoreLoaded {
+  /** Generation is the number that the last save gave; absent without a save. */
+  generation?: number;
+  /** Snapshot is the text that the last save gave; it may be absent if From is not 0. */
+  snapshot?: string;
+  /** Count is how many facts were appended to this generation; absent is that Facts are all from From on. */
+  count?: number;
+  /** Facts are the texts that were appended, in order, beginning with number From. */
+  facts?: string[];
+  /** Data is the blob, in base64; absent if there is none of that name. */
+  data?: string;
+}
+
+/** StoreSave are the parameters of "save": the snapshot takes the place of the former one and of all facts, at once or not at all. Blobs stay. */
+export interface HostStoreSave {
+  id: string;
+  generation: number;
+  snapshot: string;
+}
+
+/** StoreSpec describes a session store. */
+export interface HostStoreSpec {
+  /** Name of the extension, unique in its kind. */
+  name: string;
+  /** TimeoutMS bounds one request; 0 is the kind's own deadline. */
+  timeout_ms?: number;
+  /** Blobs says that the host keeps named blobs too; without it they are kept in memory until the session is closed or saved. */
+  blobs?: boolean;
+}
+
+/** ToolCallRequest are the parameters of "call". */
+export interface HostToolCallRequest {
+  /** Args fit the tool's parameters. */
+  args: Record<string, unknown>;
+  call_id: string;
+}
+
+/** ToolChunk is a piece of output while the tool runs. */
+export interface HostToolChunk {
+  delta: string;
+}
+
+/** ToolResult is the result of "call". */
+export interface HostToolResult {
+  output: string | null;
+  /** ExitCode is 0 for success. */
+  exit_code?: number;
+  metadata?: Record<string, unknown>;
+  /** Error says in a typed way what failed. */
+  error_kind?: ChatErrorKind;
+}
+
+/** ToolSpec describes a tool of the host. */
+export interface HostToolSpec {
+  /** Name of the extension, unique in its kind. */
+  name: string;
+  /** TimeoutMS bounds one request; 0 is the kind's own deadline. */
+  timeout_ms?: number;
+  /** Description is what the model is told of the tool. */
+  description?: string;
+  /** Parameters is the JSON schema of the arguments; absent is an empty object. */
+  parameters?: Record<string, unknown>;
+  /** ReadOnly says that a call changes nothing and may be repeated; without it a call counts as running a program that may do anything. */
+  read_only?: boolean;
+}
+
+/** TransportChunk is a piece of the response. The first one carries Status and may carry Headers; it and the following ones carry Text or Data, pieces of the body. Redirects are not followed and nothing is decompressed but by the host. */
+export interface HostTransportChunk {
+  status?: number;
+  headers?: Record<string, string>;
+  text?: string;
+  /** Data is a piece in base64. */
+  data?: string;
+}
+
+/** TransportRequest are the parameters of "round_trip": one HTTP request. The headers hold the provider's key, since the host must send it: treat them as a secret. */
+export interface HostTransportRequest {
+  method: string;
+  /** URL is the full address. */
+  url: string;
+  /** Headers by canonical name, each with its values. */
+  headers: Record<string, string[]>;
+  /** Body in base64; absent if there is none. */
+  body?: string;
+}
+
+/** TransportSpec describes a transport of the host, used by a provider block with transport = "host/NAME" in the place of the library's own HTTP. */
+export interface HostTransportSpec {
+  /** Name of the extension, unique in its kind. */
+  name: string;
+  /** TimeoutMS bounds one request; 0 is the kind's own deadline. */
+  timeout_ms?: number;
+}
+
+/** WorkspaceCommand are the parameters of "run". */
+export interface HostWorkspaceCommand {
+  /** Line is a shell command, to be run in the root. */
+  line: string;
+  /** TimeoutMS is when it must be ended, with all that it started; absent is never. */
+  timeout_ms?: number;
+  /** Env is added to the environment of the command. */
+  env?: Record<string, string>;
+}
+
+/** WorkspaceEntry describes what is at a path: the result of "stat", and with a name an entry of "list". */
+export interface HostWorkspaceEntry {
+  /** Name is one element of a path; of list only. */
+  name?: string;
+  /** Type is file, dir, link or unknown. */
+  type: string;
+  size?: number;
+  modified_ms?: number;
+}
+
+/** WorkspaceExit is the result of "run". */
+export interface HostWorkspaceExit {
+  exit_code: number | null;
+  /** TimedOut says that the command was ended since its time was up. */
+  timed_out?: boolean;
+  /** Text or Data is the output that was not told in chunks. */
+  text?: string;
+  data?: string;
+}
+
+/** WorkspaceFile is the result of "read". */
+export interface HostWorkspaceFile {
+  data: string | null;
+  /** Version is a token that changes whenever the content does. */
+  version: string;
+  /** ModifiedMS is Unix milliseconds. */
+  modified_ms?: number;
+}
+
+/** WorkspaceFound is the result of "search": Files of a glob, Lines and the rest of a grep. */
+export interface HostWorkspaceFound {
+  files?: HostWorkspaceMatch[];
+  lines?: HostWorkspaceLine[];
+  /** Searched are the paths of the files that were looked at, if the host can say: how many of them the read rules hide is told to the model. */
+  searched?: string[];
+  /** Stats say what was looked at and what was left out. */
+  stats?: HostWorkspaceStats;
+}
+
+/** WorkspaceGlob selects files by name. */
+export interface HostWorkspaceGlob {
+  /** Base is the folder that Pattern is relative to. */
+  base: string;
+  /** Pattern has *, ?, [...], {a,b} and ** for any number of folders. */
+  pattern: string;
+  /** Ignored says that files which .gitignore names are wanted too. */
+  ignored?: boolean;
+}
+
+/** WorkspaceGrep selects lines by content. */
+export interface HostWorkspaceGrep {
+  /** Base is a folder or a file. */
+  base: string;
+  /** Pattern is a regular expression in RE2 syntax, for one line. */
+  pattern: string;
+  /** Glob filters files by path or name; absent is all. */
+  glob?: string;
+  ignore_case?: boolean;
+  /** Context is how many lines before and after a match are wanted. */
+  context?: number;
+  /** FilesOnly says that one line of a file suffices. */
+  files_only?: boolean;
+  ignored?: boolean;
+}
+
+/** WorkspaceLine is a line of a file, without its end. */
+export interface HostWorkspaceLine {
+  path: string;
+  /** Line counts from 1. */
+  line: number;
+  text: string;
+  /** Context says that it only surrounds a match. */
+  context?: boolean;
+}
+
+/** WorkspaceList is the result of "list". */
+export interface HostWorkspaceList {
+  entries: HostWorkspaceEntry[];
+}
+
+/** WorkspaceMatch is a file. */
+export interface HostWorkspaceMatch {
+  path: string;
+  size?: number;
+  modified_ms?: number;
+}
+
+/** WorkspaceOutput is a piece of output while a command runs. Exactly one field is set. */
+export interface HostWorkspaceOutput {
+  text?: string;
+  /** Data is output that may be no text, in base64. */
+  data?: string;
+}
+
+/** WorkspacePath are the parameters of "stat", "list" and "remove". Removing what is not there is no failure; a folder is not removed: that is a failure of kind invalid. */
+export interface HostWorkspacePath {
+  /** Path is clean: slash separated, relative to the root, "." for the root itself. */
+  path: string;
+}
+
+/** WorkspaceRead are the parameters of "read". */
+export interface HostWorkspaceRead {
+  path: string;
+  /** Max is how many bytes are wanted at most; a larger file is a failure of kind limit. */
+  max: number;
+}
+
+/** WorkspaceSearch are the parameters of "search". Exactly one field is set. A pattern that cannot be read is a failure of kind invalid. */
+export interface HostWorkspaceSearch {
+  glob?: HostWorkspaceGlob;
+  grep?: HostWorkspaceGrep;
+}
+
+/** WorkspaceSpec describes a workspace. */
+export interface HostWorkspaceSpec {
+  /** Name of the extension, unique in its kind. */
+  name: string;
+  /** TimeoutMS bounds one request; 0 is the kind's own deadline. */
+  timeout_ms?: number;
+  /** Root is what people and models are told of the place, such as "/srv/app" or "notebook:"; absolute paths below an absolute root are taken. Absent is "host:NAME". */
+  root?: string;
+  /** Run says that the host answers "run"; without it there is no bash. */
+  run?: boolean;
+  /** Search says that the host answers "search"; without it there are no grep and glob. */
+  search?: boolean;
+}
+
+/** WorkspaceStats count what a grep looked at and left out. */
+export interface HostWorkspaceStats {
+  files?: number;
+  bytes?: number;
+  binary?: number;
+  too_large?: number;
+  ignored_dirs?: number;
+  ignored_files?: number;
+  unreadable?: number;
+}
+
+/** WorkspaceWrite are the parameters of "write": the whole file is replaced and missing folders are made. A condition that does not hold is a failure of kind conflict with the details expected and actual, both versions; actual is "absent" where there is no file. */
+export interface HostWorkspaceWrite {
+  path: string;
+  data: string;
+  /** IfVersion, if given, is the version that the file must still have. */
+  if_version?: string;
+  /** IfAbsent demands that there is no file yet. */
+  if_absent?: boolean;
+}
+
+/** WorkspaceWritten is the result of "write". */
+export interface HostWorkspaceWritten {
+  version: string;
+  modified_ms?: number;
+}
+
 /** Instance names an in-memory store. */
 export interface Instance {
   instance_id: string;
@@ -1069,6 +1568,17 @@ export interface SessionCommand {
   name: string;
   description: string;
   usage: string | null;
+}
+
+/** CommandContext is what a command of the host may want to know. */
+export interface SessionCommandContext {
+  session_id: string;
+  workspace: string;
+  model: string;
+  history_len: number;
+  total_tokens: number;
+  total_cost: number;
+  tool_names: string[];
 }
 
 /** SessionID names a session. */

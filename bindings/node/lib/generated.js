@@ -3,7 +3,7 @@
 
 exports.VERSION = "0.1.0";
 exports.ABI_VERSION = 65536;
-exports.SCHEMA_SHA256 = "36759597220a2a81b7696b6ae47a3ead751af63953b9aa72d1ffce923032b911";
+exports.SCHEMA_SHA256 = "b198da810913cbe0b4ac8b7b20b3276eb426e2b9c967df1996ba8a8e5477eeed";
 
 // Status numbers of the C interface; below 0 is an error.
 exports.Status = Object.freeze({

@@ -10,7 +10,7 @@ VERSION: Final = "0.1.0"
 ABI_MAJOR: Final = 1
 ABI_MINOR: Final = 0
 ABI_VERSION: Final = 65536
-SCHEMA_SHA256: Final = "36759597220a2a81b7696b6ae47a3ead751af63953b9aa72d1ffce923032b911"
+SCHEMA_SHA256: Final = "b198da810913cbe0b4ac8b7b20b3276eb426e2b9c967df1996ba8a8e5477eeed"
 
 
 class Status(IntEnum):

@@ -27,6 +27,37 @@ class AgentArtifactStoreLimits(TypedDict):
     max_bytes: NotRequired[int]
 
 
+class AgentCommandRequest(TypedDict):
+    """CommandRequest are the parameters of 'run'."""
+
+    args: str
+    """Args is what follows the name."""
+
+    ctx: SessionCommandContext
+
+
+class AgentCommandResult(TypedDict):
+    """CommandResult is the result of 'run'."""
+
+    text: str | None
+
+
+class AgentCommandSpec(TypedDict):
+    """CommandSpec describes a slash command of the host."""
+
+    name: str
+    """Name of the extension, unique in its kind."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS bounds one request; 0 is the kind's own deadline."""
+
+    description: NotRequired[str]
+    """Description is what /help and list_commands say."""
+
+    usage: NotRequired[str]
+    """Usage shows how it is called."""
+
+
 class AgentHostEnv(TypedDict):
     """HostEnv fixes ids and clock, so that the same script gives the same journal."""
 
@@ -41,6 +72,19 @@ class AgentInfo(TypedDict):
     closed: bool
 
     warnings: list[str]
+
+
+class AgentLogSpec(TypedDict):
+    """LogSpec describes a receiver of log lines."""
+
+    name: str
+    """Name of the extension, unique in its kind."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS bounds one request; 0 is the kind's own deadline."""
+
+    level: NotRequired[str]
+    """Level is the least level that it gets: debug, info, warn or error; absent is the agent's."""
 
 
 class AgentOpen(TypedDict):
@@ -973,6 +1017,632 @@ class FaultError(TypedDict):
     details: NotRequired[dict[str, Any]]
 
 
+class HostContextItem(TypedDict):
+    """ContextItem is a piece of background."""
+
+    id: str
+    """ID tells items apart; of two with the same one the higher ranked is taken."""
+
+    type: NotRequired[str]
+    """Type is a word for what it is, such as 'file' or 'issue'."""
+
+    content: str
+    """Content is the text that the model is shown, as quoted data."""
+
+    source: NotRequired[str]
+    """Source says where it comes from."""
+
+    priority: NotRequired[float]
+    """Priority ranks items, higher first."""
+
+    token_count: NotRequired[int]
+    """TokenCount is the host's own count; absent is ours."""
+
+    required: NotRequired[bool]
+    """Required items are taken whatever the budget says."""
+
+
+class HostContextQuery(TypedDict):
+    """ContextQuery are the parameters of 'query'."""
+
+    query: str
+    """Query is the user's prompt; a very long one is cut."""
+
+    max_results: int
+    """MaxResults is how many items are taken at most."""
+
+    session_id: str
+
+
+class HostContextResult(TypedDict):
+    """ContextResult is the result of 'query'."""
+
+    items: list[HostContextItem]
+
+
+class HostContextSpec(TypedDict):
+    """ContextSpec describes a context provider."""
+
+    name: str
+    """Name of the extension, unique in its kind."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS bounds one request; 0 is the kind's own deadline."""
+
+
+class HostFailure(TypedDict):
+    """Failure is what a host extension reports when it fails: the type and message of its exception, and what a program can tell of it."""
+
+    type: str
+
+    message: str
+
+    kind: NotRequired[str]
+    """Kind is the nature of the failure, in the words of an error's kind, where the extension knows it: 'not_found', 'conflict', 'denied', ..."""
+
+    retryable: NotRequired[bool]
+    """Retryable says that the same request may succeed later, RetryAfterMS when."""
+
+    retry_after_ms: NotRequired[int]
+
+    details: NotRequired[dict[str, Any]]
+    """Details carries what belongs to the kind, such as expected and actual of a conflict."""
+
+
+class HostModelChunk(TypedDict):
+    """ModelChunk is a piece of an answer. Exactly one field is set."""
+
+    text: NotRequired[str]
+    """Text is a piece of the answer."""
+
+    reasoning: NotRequired[str]
+    """Reasoning is a piece of the reasoning."""
+
+    tool_call: NotRequired[HostModelToolCall]
+    """ToolCall is a whole call."""
+
+
+class HostModelRequest(TypedDict):
+    """ModelRequest are the parameters of 'stream' and 'complete'."""
+
+    model: str
+    """Model is the name it was registered under."""
+
+    system: NotRequired[str]
+
+    messages: list[ChatMessage]
+
+    tools: list[ChatToolSpec]
+
+    temperature: NotRequired[float]
+    """Temperature is absent where the model's own default holds."""
+
+    max_tokens: NotRequired[int]
+    """MaxTokens bounds the answer; absent is no bound."""
+
+    thinking_budget: NotRequired[int]
+    """ThinkingBudget in tokens; absent is no thinking."""
+
+    session_id: NotRequired[str]
+
+
+class HostModelResult(TypedDict):
+    """ModelResult ends an answer. Text, reasoning and calls are the whole ones; what the chunks said already is not told again, so all three may be absent after chunks."""
+
+    text: NotRequired[str]
+
+    reasoning: NotRequired[str]
+
+    tool_calls: NotRequired[list[HostModelToolCall]]
+
+    usage: NotRequired[ChatUsage]
+    """Usage counts the tokens; absent ones count as 0."""
+
+    stop: NotRequired[str]
+    """Stop is end_turn, tool_use, max_tokens or filtered; absent is the first or second."""
+
+    response_id: NotRequired[str]
+    """ResponseID and Model say where the answer came from."""
+
+    model: NotRequired[str]
+
+
+class HostModelSpec(TypedDict):
+    """ModelSpec describes a model of the host. Its name N is used as the model 'host/N'."""
+
+    name: str
+    """Name of the extension, unique in its kind."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS bounds one request; 0 is the kind's own deadline."""
+
+    context: NotRequired[int]
+    """Context is the size of the model's window in tokens; 0 is 200000."""
+
+    output: NotRequired[int]
+    """Output bounds an answer in tokens; 0 leaves it to the host."""
+
+    tool_call: NotRequired[bool]
+    """ToolCall says whether the model can call tools; absent is true."""
+
+    reasoning: NotRequired[bool]
+    """Reasoning says that the model takes a thinking budget."""
+
+    stream: NotRequired[bool]
+    """Stream asks with 'stream', whose answer may come in chunks; false asks with 'complete'. Absent is true."""
+
+
+class HostModelToolCall(TypedDict):
+    """ModelToolCall is a call that the model proposes."""
+
+    id: NotRequired[str]
+    """ID is the model's own id of the call; it may be absent."""
+
+    name: str
+
+    arguments: NotRequired[Any]
+    """Arguments are an object, or the text that the model wrote."""
+
+
+class HostPermissionCheck(TypedDict):
+    """PermissionCheck are the parameters of 'check'."""
+
+    tool: str
+    """Tool is the name of the tool, Args the arguments that it would be run with."""
+
+    args: dict[str, Any]
+
+    effects: ChatEffects
+    """Effects say what the call may do."""
+
+    call_id: str
+
+    session_id: str
+
+
+class HostPermissionDecision(TypedDict):
+    """PermissionDecision is the result of 'check'."""
+
+    decision: str
+    """Decision is 'allow', 'ask' or 'deny'."""
+
+    reason: NotRequired[str]
+    """Reason is told to the model if the call is denied, and to the person who is asked."""
+
+
+class HostPermissionExpose(TypedDict):
+    """PermissionExpose are the parameters of 'expose'."""
+
+    tool: str
+
+    session_id: str
+
+
+class HostPermissionSpec(TypedDict):
+    """PermissionSpec describes a permission checker."""
+
+    name: str
+    """Name of the extension, unique in its kind."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS bounds one request; 0 is the kind's own deadline."""
+
+    check_only: NotRequired[bool]
+    """CheckOnly says that the host judges calls and has no word about which tools are shown: 'expose' is not asked, and every tool that the rules do not hide is shown."""
+
+
+class HostPermissionVisible(TypedDict):
+    """PermissionVisible is the result of 'expose'."""
+
+    visible: bool | None
+
+
+class HostReply(TypedDict):
+    """Reply is the shape of every answer: exactly one of the two."""
+
+    result: NotRequired[Any]
+    """Result has the type of the operation."""
+
+    error: NotRequired[HostFailure]
+
+
+HostStoreAppend = TypedDict(
+    "HostStoreAppend",
+    {
+        "id": "str",
+        "generation": "int",
+        "from": "int",
+        "facts": "NotRequired[list[str]]",
+        "blob": "NotRequired[str]",
+        "data": "NotRequired[str]",
+    },
+)
+
+
+class HostStoreDelete(TypedDict):
+    """StoreDelete are the parameters of 'delete'. What is not there is no failure."""
+
+    id: str
+
+    blob: NotRequired[str]
+    """Blob, if set, is the blob to be removed instead of the whole session."""
+
+
+class HostStoreList(TypedDict):
+    """StoreList are the parameters of 'list'."""
+
+
+class HostStoreListed(TypedDict):
+    """StoreListed is the result of 'list'."""
+
+    ids: list[str]
+    """IDs of the sessions with a snapshot or a fact."""
+
+
+HostStoreLoad = TypedDict(
+    "HostStoreLoad",
+    {
+        "id": "str",
+        "from": "int",
+        "limit": "int",
+        "blob": "NotRequired[str]",
+    },
+)
+
+
+class HostStoreLoaded(TypedDict):
+    """StoreLoaded is the result of 'load'; empty for a session that is not kept."""
+
+    generation: NotRequired[int]
+    """Generation is the number that the last save gave; absent without a save."""
+
+    snapshot: NotRequired[str]
+    """Snapshot is the text that the last save gave; it may be absent if From is not 0."""
+
+    count: NotRequired[int]
+    """Count is how many facts were appended to this generation; absent is that Facts are all from From on."""
+
+    facts: NotRequired[list[str]]
+    """Facts are the texts that were appended, in order, beginning with number From."""
+
+    data: NotRequired[str]
+    """Data is the blob, in base64; absent if there is none of that name."""
+
+
+class HostStoreSave(TypedDict):
+    """StoreSave are the parameters of 'save': the snapshot takes the place of the former one and of all facts, at once or not at all. Blobs stay."""
+
+    id: str
+
+    generation: int
+
+    snapshot: str
+
+
+class HostStoreSpec(TypedDict):
+    """StoreSpec describes a session store."""
+
+    name: str
+    """Name of the extension, unique in its kind."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS bounds one request; 0 is the kind's own deadline."""
+
+    blobs: NotRequired[bool]
+    """Blobs says that the host keeps named blobs too; without it they are kept in memory until the session is closed or saved."""
+
+
+class HostToolCallRequest(TypedDict):
+    """ToolCallRequest are the parameters of 'call'."""
+
+    args: dict[str, Any]
+    """Args fit the tool's parameters."""
+
+    call_id: str
+
+
+class HostToolChunk(TypedDict):
+    """ToolChunk is a piece of output while the tool runs."""
+
+    delta: str
+
+
+class HostToolResult(TypedDict):
+    """ToolResult is the result of 'call'."""
+
+    output: str | None
+
+    exit_code: NotRequired[int]
+    """ExitCode is 0 for success."""
+
+    metadata: NotRequired[dict[str, Any]]
+
+    error_kind: NotRequired[ChatErrorKind]
+    """Error says in a typed way what failed."""
+
+
+class HostToolSpec(TypedDict):
+    """ToolSpec describes a tool of the host."""
+
+    name: str
+    """Name of the extension, unique in its kind."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS bounds one request; 0 is the kind's own deadline."""
+
+    description: NotRequired[str]
+    """Description is what the model is told of the tool."""
+
+    parameters: NotRequired[dict[str, Any]]
+    """Parameters is the JSON schema of the arguments; absent is an empty object."""
+
+    read_only: NotRequired[bool]
+    """ReadOnly says that a call changes nothing and may be repeated; without it a call counts as running a program that may do anything."""
+
+
+class HostTransportChunk(TypedDict):
+    """TransportChunk is a piece of the response. The first one carries Status and may carry Headers; it and the following ones carry Text or Data, pieces of the body. Redirects are not followed and nothing is decompressed but by the host."""
+
+    status: NotRequired[int]
+
+    headers: NotRequired[dict[str, str]]
+
+    text: NotRequired[str]
+
+    data: NotRequired[str]
+    """Data is a piece in base64."""
+
+
+class HostTransportRequest(TypedDict):
+    """TransportRequest are the parameters of 'round_trip': one HTTP request. The headers hold the provider's key, since the host must send it: treat them as a secret."""
+
+    method: str
+
+    url: str
+    """URL is the full address."""
+
+    headers: dict[str, list[str]]
+    """Headers by canonical name, each with its values."""
+
+    body: NotRequired[str]
+    """Body in base64; absent if there is none."""
+
+
+class HostTransportSpec(TypedDict):
+    """TransportSpec describes a transport of the host, used by a provider block with transport = 'host/NAME' in the place of the library's own HTTP."""
+
+    name: str
+    """Name of the extension, unique in its kind."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS bounds one request; 0 is the kind's own deadline."""
+
+
+class HostWorkspaceCommand(TypedDict):
+    """WorkspaceCommand are the parameters of 'run'."""
+
+    line: str
+    """Line is a shell command, to be run in the root."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS is when it must be ended, with all that it started; absent is never."""
+
+    env: NotRequired[dict[str, str]]
+    """Env is added to the environment of the command."""
+
+
+class HostWorkspaceEntry(TypedDict):
+    """WorkspaceEntry describes what is at a path: the result of 'stat', and with a name an entry of 'list'."""
+
+    name: NotRequired[str]
+    """Name is one element of a path; of list only."""
+
+    type: str
+    """Type is file, dir, link or unknown."""
+
+    size: NotRequired[int]
+
+    modified_ms: NotRequired[int]
+
+
+class HostWorkspaceExit(TypedDict):
+    """WorkspaceExit is the result of 'run'."""
+
+    exit_code: int | None
+
+    timed_out: NotRequired[bool]
+    """TimedOut says that the command was ended since its time was up."""
+
+    text: NotRequired[str]
+    """Text or Data is the output that was not told in chunks."""
+
+    data: NotRequired[str]
+
+
+class HostWorkspaceFile(TypedDict):
+    """WorkspaceFile is the result of 'read'."""
+
+    data: str | None
+
+    version: str
+    """Version is a token that changes whenever the content does."""
+
+    modified_ms: NotRequired[int]
+    """ModifiedMS is Unix milliseconds."""
+
+
+class HostWorkspaceFound(TypedDict):
+    """WorkspaceFound is the result of 'search': Files of a glob, Lines and the rest of a grep."""
+
+    files: NotRequired[list[HostWorkspaceMatch]]
+
+    lines: NotRequired[list[HostWorkspaceLine]]
+
+    searched: NotRequired[list[str]]
+    """Searched are the paths of the files that were looked at, if the host can say: how many of them the read rules hide is told to the model."""
+
+    stats: NotRequired[HostWorkspaceStats]
+    """Stats say what was looked at and what was left out."""
+
+
+class HostWorkspaceGlob(TypedDict):
+    """WorkspaceGlob selects files by name."""
+
+    base: str
+    """Base is the folder that Pattern is relative to."""
+
+    pattern: str
+    """Pattern has *, ?, [...], {a,b} and ** for any number of folders."""
+
+    ignored: NotRequired[bool]
+    """Ignored says that files which .gitignore names are wanted too."""
+
+
+class HostWorkspaceGrep(TypedDict):
+    """WorkspaceGrep selects lines by content."""
+
+    base: str
+    """Base is a folder or a file."""
+
+    pattern: str
+    """Pattern is a regular expression in RE2 syntax, for one line."""
+
+    glob: NotRequired[str]
+    """Glob filters files by path or name; absent is all."""
+
+    ignore_case: NotRequired[bool]
+
+    context: NotRequired[int]
+    """Context is how many lines before and after a match are wanted."""
+
+    files_only: NotRequired[bool]
+    """FilesOnly says that one line of a file suffices."""
+
+    ignored: NotRequired[bool]
+
+
+class HostWorkspaceLine(TypedDict):
+    """WorkspaceLine is a line of a file, without its end."""
+
+    path: str
+
+    line: int
+    """Line counts from 1."""
+
+    text: str
+
+    context: NotRequired[bool]
+    """Context says that it only surrounds a match."""
+
+
+class HostWorkspaceList(TypedDict):
+    """WorkspaceList is the result of 'list'."""
+
+    entries: list[HostWorkspaceEntry]
+
+
+class HostWorkspaceMatch(TypedDict):
+    """WorkspaceMatch is a file."""
+
+    path: str
+
+    size: NotRequired[int]
+
+    modified_ms: NotRequired[int]
+
+
+class HostWorkspaceOutput(TypedDict):
+    """WorkspaceOutput is a piece of output while a command runs. Exactly one field is set."""
+
+    text: NotRequired[str]
+
+    data: NotRequired[str]
+    """Data is output that may be no text, in base64."""
+
+
+class HostWorkspacePath(TypedDict):
+    """WorkspacePath are the parameters of 'stat', 'list' and 'remove'. Removing what is not there is no failure; a folder is not removed: that is a failure of kind invalid."""
+
+    path: str
+    """Path is clean: slash separated, relative to the root, '.' for the root itself."""
+
+
+class HostWorkspaceRead(TypedDict):
+    """WorkspaceRead are the parameters of 'read'."""
+
+    path: str
+
+    max: int
+    """Max is how many bytes are wanted at most; a larger file is a failure of kind limit."""
+
+
+class HostWorkspaceSearch(TypedDict):
+    """WorkspaceSearch are the parameters of 'search'. Exactly one field is set. A pattern that cannot be read is a failure of kind invalid."""
+
+    glob: NotRequired[HostWorkspaceGlob]
+
+    grep: NotRequired[HostWorkspaceGrep]
+
+
+class HostWorkspaceSpec(TypedDict):
+    """WorkspaceSpec describes a workspace."""
+
+    name: str
+    """Name of the extension, unique in its kind."""
+
+    timeout_ms: NotRequired[int]
+    """TimeoutMS bounds one request; 0 is the kind's own deadline."""
+
+    root: NotRequired[str]
+    """Root is what people and models are told of the place, such as '/srv/app' or 'notebook:'; absolute paths below an absolute root are taken. Absent is 'host:NAME'."""
+
+    run: NotRequired[bool]
+    """Run says that the host answers 'run'; without it there is no bash."""
+
+    search: NotRequired[bool]
+    """Search says that the host answers 'search'; without it there are no grep and glob."""
+
+
+class HostWorkspaceStats(TypedDict):
+    """WorkspaceStats count what a grep looked at and left out."""
+
+    files: NotRequired[int]
+
+    bytes: NotRequired[int]
+
+    binary: NotRequired[int]
+
+    too_large: NotRequired[int]
+
+    ignored_dirs: NotRequired[int]
+
+    ignored_files: NotRequired[int]
+
+    unreadable: NotRequired[int]
+
+
+class HostWorkspaceWrite(TypedDict):
+    """WorkspaceWrite are the parameters of 'write': the whole file is replaced and missing folders are made. A condition that does not hold is a failure of kind conflict with the details expected and actual, both versions; actual is 'absent' where there is no file."""
+
+    path: str
+
+    data: str
+
+    if_version: NotRequired[str]
+    """IfVersion, if given, is the version that the file must still have."""
+
+    if_absent: NotRequired[bool]
+    """IfAbsent demands that there is no file yet."""
+
+
+class HostWorkspaceWritten(TypedDict):
+    """WorkspaceWritten is the result of 'write'."""
+
+    version: str
+
+    modified_ms: NotRequired[int]
+
+
 class Instance(TypedDict):
     """Instance names an in-memory store."""
 
@@ -1327,6 +1997,24 @@ class SessionCommand(TypedDict):
     description: str
 
     usage: str | None
+
+
+class SessionCommandContext(TypedDict):
+    """CommandContext is what a command of the host may want to know."""
+
+    session_id: str
+
+    workspace: str
+
+    model: str
+
+    history_len: int
+
+    total_tokens: int
+
+    total_cost: float
+
+    tool_names: list[str]
 
 
 class SessionID(TypedDict):

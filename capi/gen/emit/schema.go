@@ -35,6 +35,7 @@ type document struct {
 	Kinds      []kindRow              `json:"kinds"`
 	Codes      []codeRow              `json:"codes"`
 	Options    []option               `json:"options"`
+	HostKinds  []hostKindRow          `json:"host_kinds"`
 	Defs       jsonschema.Definitions `json:"$defs"`
 }
 
@@ -120,6 +121,7 @@ func (s *source) schema(root string) ([]byte, jsonschema.Definitions, error) {
 	for _, e := range event.Frames {
 		doc.Frames = append(doc.Frames, eventRow{e.Name, r.add(e.Payload)})
 	}
+	doc.HostKinds = r.hostKinds(&strict)
 	for _, n := range records {
 		r.add(n.Value)
 	}
@@ -197,13 +199,19 @@ func (r *reflector) add(v any) *jsonschema.Schema {
 	return s
 }
 
+// commented are the packages whose types have a JSON form.
+var commented = []string{
+	"runtime/chat", "runtime/event", "runtime/record", "runtime/fault", "runtime/host", "runtime/session", "runtime/agent", "runtime/op",
+	"runtime/tool/host", "runtime/model/host", "runtime/policy/host", "runtime/prompt/host", "runtime/store/host", "runtime/workspace/host",
+}
+
 // comments reads the words of all types under runtime/.
 func (r *reflector) comments(root string) error {
 	abs, err := filepath.Abs(root)
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{"runtime/chat", "runtime/event", "runtime/record", "runtime/fault", "runtime/host", "runtime/session", "runtime/agent", "runtime/op"} {
+	for _, dir := range commented {
 		if err := r.AddGoComments("at", filepath.Join(abs, dir), jsonschema.WithFullComment()); err != nil {
 			return err
 		}
