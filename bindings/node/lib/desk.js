@@ -3,7 +3,7 @@
 // and requests to tools of this program. Both arrive on the agent's control stream, which is
 // opened when the first of them is wanted.
 
-const { aborted, withCause } = require('./errors.js');
+const { admit, withCause } = require('./errors.js');
 const { library } = require('./native.js');
 const { serve } = require('./tools.js');
 const { encode } = require('./wire.js');
@@ -34,7 +34,7 @@ class Desk {
    * signal cancels it.
    */
   async call(handle, method, params, owner, signal) {
-    if (signal?.aborted) throw aborted(method, signal);
+    admit(signal, method);
     const text = encode(params, method);
     if (this.#ended) { // its agent is closed; the operation says so itself, at once
       return JSON.parse(await this.#native.callAsync(handle, method, text, 0));

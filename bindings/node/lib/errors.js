@@ -25,6 +25,7 @@ function errorFrom(obj) {
   const error = new (Native ?? CodeError)(String(obj.message || code));
   if (!Native) Object.defineProperty(error, 'name', { value: 'CodeError', configurable: true, writable: true });
   Object.defineProperty(error, brand, { value: true });
+  Error.captureStackTrace(error, errorFrom);
   return Object.assign(error, {
     code,
     kind: String(obj.kind || 'internal'),
@@ -51,9 +52,11 @@ function badValue(op, message, field) {
   return refuse(field ? 'SESSION_CONFIGURATION_ERROR' : 'INVALID_REQUEST', op, message, field ? { reason: 'bad_value', field } : { reason: 'bad_value' });
 }
 
-/** The error of what an AbortSignal ended before it began. */
-function aborted(op, signal) {
-  return withCause(refuse('CANCELLED', op, 'Cancelled: the signal is aborted'), signal);
+/** Refuses what is no AbortSignal, and to begin what an aborted one has ended already. */
+function admit(signal, op) {
+  if (signal === undefined || signal === null) return;
+  if (typeof signal.addEventListener !== 'function') throw badType(op, 'signal must be an AbortSignal');
+  if (signal.aborted) throw withCause(refuse('CANCELLED', op, 'Cancelled: the signal is aborted'), signal);
 }
 
 /** The error, with the signal's reason as its cause if the signal caused it. */
@@ -64,4 +67,4 @@ function withCause(error, signal) {
   return error;
 }
 
-module.exports = { CodeError, errorFrom, refuse, badType, badValue, aborted, withCause };
+module.exports = { CodeError, errorFrom, refuse, badType, badValue, admit, withCause };

@@ -1,6 +1,7 @@
 import type * as wire from './generated.js';
 import type { ErrorCode, ErrorKind, EventPayloads, SessionOptions } from './generated.js';
 
+export {}; // only what says so is exported
 export { EventType } from './generated.js';
 export type {
   ArtifactStoreLimits, ConfirmationPolicy, ErrorCode, ErrorKind, EventPayloads, HostEnvConfig, PermissionPolicy,
@@ -313,7 +314,7 @@ export interface ToolSpec<Parameters = Record<string, unknown> | undefined> {
 }
 
 /** What agents and sessions share. */
-export declare abstract class ToolOwner {
+declare abstract class ToolOwner {
   /**
    * Makes a function a tool of the model. What it returns becomes text (JSON for anything but a
    * string, a `ToolResult` for an exit code or metadata); what it throws is a failed result that

@@ -2,7 +2,7 @@
 // A conversation in a workspace.
 
 const { DirectTools } = require('./direct.js');
-const { aborted, badType } = require('./errors.js');
+const { admit, badType } = require('./errors.js');
 const { eventFrom } = require('./events.js');
 const { BLOCKING } = require('./generated.js');
 const { library, closeQuietly, whenHeavyGone } = require('./native.js');
@@ -55,7 +55,7 @@ class Session extends DirectTools {
   sendRequest(request, options) { return this.send(request, undefined, options); }
 
   async stream(request, history, options) {
-    if (options?.signal?.aborted) throw aborted('run.start', options.signal);
+    admit(options?.signal, 'run.start');
     const run = this.#native.runStart(this.#handle, encode(runRequest(request, history), 'run.start'));
     return new EventStream(this, run, options?.signal);
   }
@@ -130,7 +130,6 @@ class Session extends DirectTools {
 
   /** An operation that may wait runs in the library; the others take less time than starting them would. */
   async #call(method, params, signal) {
-    if (signal !== undefined && signal !== null && typeof signal.addEventListener !== 'function') throw badType(method, 'signal must be an AbortSignal');
     return BLOCKING.has(method) ? this.#desk.call(this.#handle, method, params, this, signal) : this.#now(method, params);
   }
 }

@@ -3,6 +3,9 @@
 
 const { badType, badValue } = require('./errors.js');
 
+// What the library takes; more would be refused there.
+const DEEPEST = 64;
+
 /** Encodes a request. What JSON cannot say is refused instead of being dropped. */
 function encode(value, op) {
   try {
@@ -48,13 +51,14 @@ function camelKey(key) {
  * Options in the wire's spelling, at every depth. A key that is spelled as on the wire is
  * refused: with two spellings of one option the last would win.
  */
-function snake(value, op) {
-  if (Array.isArray(value)) return value.map((v) => snake(v, op));
+function snake(value, op, depth = 0) {
+  if (depth > DEEPEST) throw badValue(op, `Invalid request: it is nested deeper than ${DEEPEST}`);
+  if (Array.isArray(value)) return value.map((v) => snake(v, op, depth + 1));
   if (typeof value !== 'object' || value === null) return value;
   const out = {};
   for (const [key, v] of Object.entries(value)) {
     if (key.includes('_')) throw badValue(op, `Invalid session configuration for '${key}': write ${camelKey(key)}`, key);
-    if (v !== undefined) out[snakeKey(key)] = snake(v, op);
+    if (v !== undefined) out[snakeKey(key)] = snake(v, op, depth + 1);
   }
   return out;
 }

@@ -64,6 +64,9 @@ test('options', async () => {
     'sessionStore', 'sessionId', 'hostEnv', 'retentionLimits', 'artifactStoreLimits', 'tenantId', 'autoSave', 'journal', 'skillDirs', 'queueConfig', 'budgetGuard', 'noSuchOption']) {
     await everyOdd(name, (v) => open({ [name]: v }));
   }
+  const loop = {};
+  loop.loop = loop;
+  await everyOdd('a loop', (v) => open({ hostEnv: v }), [loop, [loop]]);
   const cases = [
     [{ planningMode: 'sometimes' }, RangeError, 'planning_mode'], [{ maxToolRounds: 'many' }, TypeError, 'max_tool_rounds'],
     [{ autoCompactThreshold: 7 }, RangeError, 'auto_compact_threshold'], [{ maxToolRounds: -1 }, RangeError, 'max_tool_rounds'],
@@ -96,6 +99,7 @@ test('every function of a session', async () => {
   await everyOdd('request of', (v) => session.send({ prompt: v }));
   await everyOdd('request with', (v) => session.send({ prompt: 'x', more: v }));
   await everyOdd('options of send', (v) => session.send('x', null, { signal: v }));
+  await everyOdd('options of stream', async (v) => collect(await session.stream('x', null, { signal: v })));
   await everyOdd('options of tool', (v) => session.tool('ls', {}, { signal: v }));
   await everyOdd('arguments of tool', (v) => session.tool('ls', v));
   await everyOdd('write', (v) => session.writeFile('a', v));

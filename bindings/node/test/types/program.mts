@@ -1,4 +1,6 @@
 // Checked by tsc only: a whole program, and what the declarations refuse.
+// @ts-expect-error a class that only the declarations have
+import { ToolOwner } from '@a3s-lab/code';
 import {
   Agent, CodeError, EventType, FileSessionStore, LocalWorkspaceBackend, MemorySessionStore, ToolResult,
   type Message, type RunSnapshot, type Session, type SessionOptions, type wire,
@@ -36,7 +38,7 @@ export async function main(): Promise<void> {
   const history: Message[] = session.history();
   const kind: wire.ChatErrorKind | undefined = (await session.tool('read', { file_path: 'a' })).errorKind;
   await session.confirmToolUse('id', true);
-  console.log(text, status, next, history, kind);
+  console.log(text, status, next, history, kind, ToolOwner);
   await agent.resumeSessionAsync(session.sessionId, { sessionStore: new MemorySessionStore() });
 
   session.registerTool({ name: 'a', parameters: { type: 'object' } }, (args, context) => {
