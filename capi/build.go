@@ -5,5 +5,5 @@ package main
 const (
 	version    = "0.1.0"
 	abi        = "1.0"
-	schemaHash = "b198da810913cbe0b4ac8b7b20b3276eb426e2b9c967df1996ba8a8e5477eeed"
+	schemaHash = "aeaa6b9835a898e259dc2b98dc92c755844fcc2ec322b2db899673d182346309"
 )

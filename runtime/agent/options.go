@@ -135,7 +135,7 @@ type Option struct {
 
 // OptionTable holds every option of the contract and ours.
 var OptionTable = []Option{
-	{"model", "string", "default_model", Works, "model of this session as provider/model", nil},
+	{"model", "string", "default_model", Works, "model of this session as provider/model; host/NAME is a model that the host registered", nil},
 	{"temperature", "number", "the provider's", Works, "sampling temperature; applied only if model is set too", nil},
 	{"thinking_budget", "integer", "the configuration's", Works, "tokens for reasoning; applied only if model is set too", nil},
 	{"llm_logprobs", "boolean", "false", DefaultOnly, "log probabilities of an OpenAI-compatible model", []string{"false"}},

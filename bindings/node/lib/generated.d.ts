@@ -1706,7 +1706,7 @@ export interface URI {
 
 /** What a session may do and how. What is left out keeps the default of the agent or the library. */
 export interface SessionOptions {
-  /** Model of this session as provider/model. Default: default_model. */
+  /** Model of this session as provider/model; host/NAME is a model that the host registered. Default: default_model. */
   model?: string;
   /** Sampling temperature; applied only if model is set too. Default: the provider's. */
   temperature?: number;

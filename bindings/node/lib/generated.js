@@ -3,7 +3,7 @@
 
 exports.VERSION = "0.1.0";
 exports.ABI_VERSION = 65536;
-exports.SCHEMA_SHA256 = "b198da810913cbe0b4ac8b7b20b3276eb426e2b9c967df1996ba8a8e5477eeed";
+exports.SCHEMA_SHA256 = "aeaa6b9835a898e259dc2b98dc92c755844fcc2ec322b2db899673d182346309";
 
 // Status numbers of the C interface; below 0 is an error.
 exports.Status = Object.freeze({

@@ -10,7 +10,7 @@ VERSION: Final = "0.1.0"
 ABI_MAJOR: Final = 1
 ABI_MINOR: Final = 0
 ABI_VERSION: Final = 65536
-SCHEMA_SHA256: Final = "b198da810913cbe0b4ac8b7b20b3276eb426e2b9c967df1996ba8a8e5477eeed"
+SCHEMA_SHA256: Final = "aeaa6b9835a898e259dc2b98dc92c755844fcc2ec322b2db899673d182346309"
 
 
 class Status(IntEnum):

@@ -2252,7 +2252,7 @@ class Option(NamedTuple):
 
 
 SESSION_OPTIONS: Final[tuple[Option, ...]] = (
-    Option("model", "string", "default_model", "works", "model of this session as provider/model"),
+    Option("model", "string", "default_model", "works", "model of this session as provider/model; host/NAME is a model that the host registered"),
     Option("temperature", "number", "the provider's", "works", "sampling temperature; applied only if model is set too"),
     Option("thinking_budget", "integer", "the configuration's", "works", "tokens for reasoning; applied only if model is set too"),
     Option("llm_logprobs", "boolean", "false", "default only", "log probabilities of an OpenAI-compatible model"),

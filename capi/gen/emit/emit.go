@@ -70,6 +70,7 @@ func All(root string) ([]File, error) {
 		{"bindings/python/a3s_code/_generated.py", s.python(digest)},
 		{"bindings/python/a3s_code/types.py", pythonTypes},
 		{"docs/options.md", s.options()},
+		{"docs/extensions.md", s.hostDocs(defs)},
 	}, append(node, s.rust(defs, digest)...)...), nil
 }
 
