@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/a3s-lab/liba3s/runtime/chat"
@@ -46,7 +47,7 @@ func (t *teller) tell(ctx context.Context, c model.Chunk) error {
 	case model.ReasoningDelta:
 		return t.log.Delta(ctx, event.ReasoningDelta{Text: c.Text})
 	case model.ToolStart:
-		return t.log.Write(ctx, record.Fact{Event: event.ToolStart{ID: t.id(c.Slot), Name: c.Name}})
+		return t.log.Write(ctx, record.Fact{Event: event.ToolStart{ID: t.id(c.Slot), Name: clean(c.Name)}})
 	case model.ToolInput:
 		return t.log.Delta(ctx, event.ToolInputDelta{ID: t.id(c.Slot), Delta: c.Text})
 	case model.Notice:
@@ -120,8 +121,24 @@ func valid(args json.RawMessage) json.RawMessage {
 	return b
 }
 
-// clean bounds a tool name from a model.
-func clean(name string) string { return cut(name, 128) }
+// clean makes a tool name from a model one that services take back in a history: the
+// registry holds no other, so that a name it changes is unknown either way.
+func clean(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, cut(name, maxName))
+	if name == "" {
+		return "unnamed"
+	}
+	return name
+}
+
+// maxName bounds the name of a tool, in bytes.
+const maxName = 128
 
 // cut shortens s to at most n bytes of whole characters.
 func cut(s string, n int) string {

@@ -153,7 +153,7 @@ func (f *fold) mark(m record.Mark) {
 	case m.Session != nil:
 		f.data = m.Session
 	case m.Replace != nil:
-		n := min(m.Replace.Count, len(f.messages))
+		n := min(max(0, m.Replace.Count), len(f.messages))
 		f.messages = slices.Concat(m.Replace.With, f.messages[n:])
 	case m.Artifact != nil:
 		f.artifacts = append(f.artifacts, *m.Artifact)
@@ -178,6 +178,9 @@ func (f *fold) line(sid string, raw []byte, l record.Line) error {
 // stored folds an event that was told before.
 func (f *fold) stored(sid string, raw []byte, e *event.Envelope) error {
 	m := *e.Metadata
+	if e.Type == "" || m.RunID == "" || m.Sequence < 0 {
+		return fault.Of(fault.CodeSerialization, "session.load", "event %d of run %q has no type or no place", m.Sequence, m.RunID)
+	}
 	r := f.byID[m.RunID]
 	if r == nil {
 		r = newRunLog(m.RunID, sid, m.Sequence)
