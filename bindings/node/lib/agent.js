@@ -3,17 +3,17 @@
 
 const { fileURLToPath } = require('node:url');
 const { Desk } = require('./desk.js');
-const { badType } = require('./errors.js');
+const { badType, refuse } = require('./errors.js');
+const { ExtensionOwner } = require('./extensions.js');
 const { library, closeQuietly, whenHeavyGone } = require('./native.js');
 const { agents, sessionRequest, watch } = require('./options.js');
 const { Session } = require('./session.js');
-const { ToolOwner } = require('./tools.js');
 const { encode, snake } = require('./wire.js');
 
 const made = Symbol('made by Agent.create');
 
 /** A configuration that was read, with the models, tools and stores it names. See index.d.ts. */
-class Agent extends ToolOwner {
+class Agent extends ExtensionOwner {
   #native;
   #handle;
   #desk;
@@ -38,6 +38,7 @@ class Agent extends ToolOwner {
   // --- sessions ---
 
   session(workspace, options) {
+    this.#mayWait();
     return this.#keep(this.#native.sessionOpen(this.#handle, sessionRequest({ workspace }, options)), options);
   }
 
@@ -46,6 +47,7 @@ class Agent extends ToolOwner {
   }
 
   resumeSession(sessionId, options) {
+    this.#mayWait();
     return this.#keep(this.#native.sessionOpen(this.#handle, sessionRequest({ resume: sessionId }, options)), options);
   }
 
@@ -75,6 +77,11 @@ class Agent extends ToolOwner {
   async [Symbol.asyncDispose]() { await this.close(); }
 
   // --- inside ---
+
+  #mayWait() {
+    if (!this.#desk.asksWhileOpening) return;
+    throw refuse('UNSUPPORTED_OPERATION', 'session.open', 'a workspace of this program answers on this thread, which must not wait for it: use sessionAsync or resumeSessionAsync');
+  }
 
   #keep(handle, options) {
     const store = options?.sessionStore;

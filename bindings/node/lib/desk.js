@@ -1,11 +1,11 @@
 'use strict';
 // What comes back from the library beside a run's own events: the ends of started operations
-// and requests to tools of this program. Both arrive on the agent's control stream, which is
-// opened when the first of them is wanted.
+// and requests to what this program supplies. Both arrive on the agent's control stream, which
+// is opened when the first of them is wanted.
 
 const { admit, withCause } = require('./errors.js');
+const { serve } = require('./extensions.js');
 const { library } = require('./native.js');
-const { serve } = require('./tools.js');
 const { encode } = require('./wire.js');
 
 const BATCHES = 4;
@@ -20,7 +20,7 @@ class Desk {
   #agent;
   #reader;
   #pending = new Map(); // number of the call => what waits for it
-  #tools = new Map(); // session id and name => WeakRef of a tool
+  #extensions = new Map(); // kind, session id and name => WeakRef of an extension
   #open = new Map(); // number of the request => context
   #sweeper;
   #ended = false;
@@ -58,14 +58,18 @@ class Desk {
     });
   }
 
-  /** Lets requests reach a tool. Tools are held weakly: their owner holds them. */
-  add(sessionId, tool) {
-    this.#listen();
-    this.#tools.set(key(sessionId, tool.name), new WeakRef(tool));
+  /** Lets requests reach an extension. It is held weakly: its owner holds it. */
+  add(sessionId, extension) {
+    this.#extensions.set(key(extension.kind, sessionId, extension.name), new WeakRef(extension));
   }
 
-  remove(sessionId, name) {
-    this.#tools.delete(key(sessionId, name));
+  remove(sessionId, extension) {
+    this.#extensions.delete(key(extension.kind, sessionId, extension.name));
+  }
+
+  /** Whether opening a session may ask this thread, which then must not wait for it. */
+  get asksWhileOpening() {
+    return [...this.#extensions.values()].some((weak) => weak.deref()?.kind === 'workspace');
   }
 
   /** Opens the control stream: the library asks nobody who does not listen. */
@@ -127,7 +131,7 @@ class Desk {
         this.#settle(payload.call);
         break;
       case 'host_request':
-        if (payload.kind === 'tool') this.#begin(payload);
+        this.#begin(payload);
         break;
       case 'host_cancel':
         this.#open.get(payload.request)?.cancel(payload.reason);
@@ -181,20 +185,20 @@ class Desk {
 
   // --- requests ---
 
-  #find(sessionId, name) {
-    const own = this.#tools.get(key(sessionId, name))?.deref() ?? this.#tools.get(key('', name))?.deref();
+  #find({ kind, name, session_id: sessionId = '' }) {
+    const own = this.#extensions.get(key(kind, sessionId, name))?.deref() ?? this.#extensions.get(key(kind, '', name))?.deref();
     if (own !== undefined) return own;
-    for (const weak of this.#tools.values()) { // a child session calls a tool of its parent
-      const tool = weak.deref();
-      if (tool?.name === name) return tool;
+    for (const weak of this.#extensions.values()) { // a child session asks what its parent has
+      const extension = weak.deref();
+      if (extension?.kind === kind && extension.name === name) return extension;
     }
     return undefined;
   }
 
   #begin(request) {
     const native = this.#native;
-    const context = serve(this.#find(request.session_id ?? '', request.name), request, {
-      send: (text) => native.hostChunkAsync(this.#agent, request.request, encode({ delta: text }, 'host.chunk')),
+    const context = serve(this.#find(request), request, {
+      send: (piece) => native.hostChunkAsync(this.#agent, request.request, piece),
       reply: (answer) => {
         this.#open.delete(request.request);
         native.hostReply(this.#agent, request.request, answer);
@@ -204,8 +208,8 @@ class Desk {
   }
 }
 
-function key(sessionId, name) {
-  return `${sessionId}\0${name}`;
+function key(...parts) {
+  return parts.join('\0');
 }
 
 module.exports = { Desk };

@@ -2,12 +2,12 @@
 // Tools that this program calls itself, without a model.
 
 const { refuse } = require('./errors.js');
+const { ExtensionOwner } = require('./extensions.js');
 const { ToolResult } = require('./results.js');
-const { ToolOwner } = require('./tools.js');
 const { camel } = require('./wire.js');
 
 /** The part of a session that runs tools for this program. */
-class DirectTools extends ToolOwner {
+class DirectTools extends ExtensionOwner {
   #call;
 
   constructor(native, handle, desk, sessionId, call) {

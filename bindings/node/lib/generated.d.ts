@@ -167,6 +167,106 @@ export interface FramePayloads {
   gap: EventGap;
 }
 
+/** What a host may supply: the description of each kind, and its operations. */
+export interface HostKinds {
+  /** A tool that the model can call. */
+  tool: {
+    spec: HostToolSpec;
+    ops: {
+      /** Run a call; chunks are output while it runs. */
+      call: { params: HostToolCallRequest; result: HostToolResult; chunk: HostToolChunk };
+    };
+  };
+  /** A model, used under the name host/NAME in option model or default_model. A failure may say that it is retryable, or of kind incomplete if the answer was cut. */
+  model: {
+    spec: HostModelSpec;
+    ops: {
+      /** Answer a conversation in chunks; the result ends the answer. */
+      stream: { params: HostModelRequest; result: HostModelResult; chunk: HostModelChunk };
+      /** Answer a conversation at once; asked of a model with stream = false. */
+      complete: { params: HostModelRequest; result: HostModelResult; chunk: never };
+    };
+  };
+  /** A permission checker. With a permission_policy the strictest word of both counts; without one its word takes the place of the default. */
+  permission: {
+    spec: HostPermissionSpec;
+    ops: {
+      /** Judge a call before it runs. */
+      check: { params: HostPermissionCheck; result: HostPermissionDecision; chunk: never };
+      /** Say whether the model is told of a tool; asked once a run for each tool. */
+      expose: { params: HostPermissionExpose; result: HostPermissionVisible; chunk: never };
+    };
+  };
+  /** A context provider: what it knows of a prompt is quoted in the system prompt as untrusted data. */
+  context: {
+    spec: HostContextSpec;
+    ops: {
+      /** Give background to a prompt; asked at the start of a run. */
+      query: { params: HostContextQuery; result: HostContextResult; chunk: never };
+    };
+  };
+  /** A slash command, answered without a model. */
+  command: {
+    spec: AgentCommandSpec;
+    ops: {
+      /** Answer the command. */
+      run: { params: AgentCommandRequest; result: AgentCommandResult; chunk: never };
+    };
+  };
+  /** A session store, named by option session_store {kind: host, name}. Facts and snapshots are texts that the host hands back as they were; it is asked while a session writes, so its answer must not wait for that session. */
+  store: {
+    spec: HostStoreSpec;
+    ops: {
+      /** Give the snapshot of a session and the facts that follow it, or a blob. */
+      load: { params: HostStoreLoad; result: HostStoreLoaded; chunk: never };
+      /** Keep more facts of a session, or a blob. */
+      append: { params: HostStoreAppend; result: Record<string, never> | void; chunk: never };
+      /** Put a snapshot in the place of the former one and of all facts, at once. */
+      save: { params: HostStoreSave; result: Record<string, never> | void; chunk: never };
+      /** Remove a session with all that is kept of it, or a blob. */
+      delete: { params: HostStoreDelete; result: Record<string, never> | void; chunk: never };
+      /** Give the ids of the sessions with a snapshot or a fact. */
+      list: { params: HostStoreList; result: HostStoreListed; chunk: never };
+    };
+  };
+  /** A workspace, named by option workspace_backend {kind: host, name}. Paths are clean and below its root; a failure may name its kind: not_found, conflict, denied, invalid, limit, exists, unsupported or io. */
+  workspace: {
+    spec: HostWorkspaceSpec;
+    ops: {
+      /** Describe what is at a path, or fail with kind not_found. */
+      stat: { params: HostWorkspacePath; result: HostWorkspaceEntry; chunk: never };
+      /** Give the entries of a folder. */
+      list: { params: HostWorkspacePath; result: HostWorkspaceList; chunk: never };
+      /** Give a whole file with its version. */
+      read: { params: HostWorkspaceRead; result: HostWorkspaceFile; chunk: never };
+      /** Replace a whole file, on a condition. */
+      write: { params: HostWorkspaceWrite; result: HostWorkspaceWritten; chunk: never };
+      /** Remove a file. */
+      remove: { params: HostWorkspacePath; result: Record<string, never> | void; chunk: never };
+      /** Run a shell command in the root; asked of a workspace with run = true. */
+      run: { params: HostWorkspaceCommand; result: HostWorkspaceExit; chunk: HostWorkspaceOutput };
+      /** Find files by name or lines by content; asked of a workspace with search = true. */
+      search: { params: HostWorkspaceSearch; result: HostWorkspaceFound; chunk: never };
+    };
+  };
+  /** A receiver of log lines, beside the log frames of the control stream. Lines that it does not take in time are dropped. */
+  log: {
+    spec: AgentLogSpec;
+    ops: {
+      /** Take a line. */
+      write: { params: EventLogLine; result: Record<string, never> | void; chunk: never };
+    };
+  };
+  /** The HTTP of a provider, named by its key transport = "host/NAME". The requests carry the provider's key in their headers, since the host must send it: treat them as a secret. */
+  transport: {
+    spec: HostTransportSpec;
+    ops: {
+      /** Send a request and give its response, in chunks or at once. */
+      round_trip: { params: HostTransportRequest; result: HostTransportChunk; chunk: HostTransportChunk };
+    };
+  };
+}
+
 /** ActiveTools lists the calls that run now. */
 export interface ActiveTools {
   tools: SessionActiveTool[];

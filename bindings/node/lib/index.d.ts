@@ -1,10 +1,10 @@
 import type * as wire from './generated.js';
-import type { ErrorCode, ErrorKind, EventPayloads, SessionOptions } from './generated.js';
+import type { ErrorCode, ErrorKind, EventPayloads, HostKinds, SessionOptions } from './generated.js';
 
 export {}; // only what says so is exported
 export { EventType } from './generated.js';
 export type {
-  ArtifactStoreLimits, ConfirmationPolicy, ErrorCode, ErrorKind, EventPayloads, HostEnvConfig, PermissionPolicy,
+  ArtifactStoreLimits, ConfirmationPolicy, ErrorCode, ErrorKind, EventPayloads, HostEnvConfig, HostKinds, PermissionPolicy,
   RetentionLimits, SessionOptions, SessionStore, WorkspaceBackend,
 } from './generated.js';
 /** JSON objects as the library writes them, with its spelling of keys. */
@@ -273,20 +273,54 @@ export interface RunEventPage {
 
 // --- tools of the host ---
 
-/** What a tool may know of the call it serves. */
-export interface ToolContext {
+/** What a handler may know of the request it serves. */
+export interface RequestContext {
   /** Aborted when nobody waits for the answer any more: cancelled, or past the deadline. */
   readonly signal: AbortSignal;
+  /** Name that was registered. */
+  readonly name: string;
+  /** Session the request belongs to; empty for none. */
+  readonly sessionId: string;
+  /** When the answer stops counting, in Unix milliseconds; undefined for never. */
+  readonly deadline?: number;
+}
+
+/** What a tool may know of the call it serves. */
+export interface ToolContext extends RequestContext {
   /** Name the tool is registered under. */
   readonly toolName: string;
   /** Id of the call, as in the events. */
   readonly callId: string;
-  /** Session the call belongs to. */
-  readonly sessionId: string;
-  /** When the answer stops counting, in Unix milliseconds; undefined for never. */
-  readonly deadline?: number;
   /** Tells a piece of output while the tool runs: a `tool_output_delta` event. */
   emit(text: string): void;
+}
+
+/** What the handler of an extension may know of the request it serves. */
+export interface ExtensionContext<Chunk = unknown> extends RequestContext {
+  /** Hands in a piece of the answer, where the operation has pieces. */
+  chunk(value: Chunk): void;
+}
+
+/** What can be supplied from JavaScript. */
+export type ExtensionKind = Exclude<keyof HostKinds, 'store'>;
+
+/** The functions that serve a kind of extension, by operation. They may be left out where the description says that the operation is not asked. */
+export type ExtensionHandlers<K extends ExtensionKind> = {
+  [Op in keyof HostKinds[K]['ops']]?: HostKinds[K]['ops'][Op] extends { params: infer P; result: infer R; chunk: infer C }
+    ? (params: P, context: ExtensionContext<C>) => R | Promise<R>
+    : never;
+};
+
+/** What a slash command may know of the session it is given in. */
+export interface CommandContext {
+  sessionId: string;
+  workspace: string;
+  model: string;
+  historyLen: number;
+  totalTokens: number;
+  totalCost: number;
+  toolNames: string[];
+  mcpServers: { name: string; toolCount: number }[];
 }
 
 /** A schema object that describes arguments and checks them (zod 4 and others of the Standard Schema). */
@@ -314,7 +348,7 @@ export interface ToolSpec<Parameters = Record<string, unknown> | undefined> {
 }
 
 /** What agents and sessions share. */
-declare abstract class ToolOwner {
+declare abstract class ExtensionOwner {
   /**
    * Makes a function a tool of the model. What it returns becomes text (JSON for anything but a
    * string, a `ToolResult` for an exit code or metadata); what it throws is a failed result that
@@ -327,6 +361,27 @@ declare abstract class ToolOwner {
   registerTool(spec: ToolSpec, fn: (args: any, context: ToolContext) => unknown): void;
   /** Withdraws a tool registered here and cancels its open calls; false if there is none. */
   unregisterTool(name: string): boolean;
+  /**
+   * Answers prompts that begin with `/name`, before any model is asked. An error is the answer's text.
+   *
+   * @param timeoutMs how long the answer may take; default 5000
+   */
+  registerCommand(name: string, description: string, handler: (args: string, context: CommandContext) => string | Promise<string>, timeoutMs?: number | null): void;
+  /**
+   * Supplies a part of the library: a model, a permission checker, a context provider, a
+   * workspace, a receiver of log lines, and more; docs/extensions.md lists them. Descriptions,
+   * parameters and results have the library's spelling of keys. What a handler throws is a
+   * failure with the error's name and message, and its `kind`, `retryable`, `retryAfterMs` and
+   * `details` if it has them.
+   *
+   * A session store cannot be supplied from JavaScript. With a workspace use the `Async`
+   * functions: the others hold up the thread that must answer.
+   *
+   * @throws {CodeError} ALREADY_EXISTS, UNSUPPORTED_OPERATION, SESSION_CLOSED
+   */
+  registerExtension<K extends ExtensionKind>(kind: K, spec: HostKinds[K]['spec'], handlers: ExtensionHandlers<K>): void;
+  /** Withdraws an extension registered here; false if there is none. */
+  unregisterExtension(kind: ExtensionKind, name: string): boolean;
 }
 
 // --- objects ---
@@ -357,7 +412,7 @@ export declare class EventStream implements AsyncIterableIterator<AgentEvent> {
 }
 
 /** A conversation in a workspace, under a policy. It runs one prompt at a time: a second one meanwhile is SESSION_BUSY, never queued. */
-export declare class Session extends ToolOwner {
+export declare class Session extends ExtensionOwner {
   private constructor();
 
   /** Id of the session, for `Agent.resumeSession`. */
@@ -459,7 +514,7 @@ export declare class Session extends ToolOwner {
 }
 
 /** A configuration that was read, with the models, tools and stores it names. Its sessions share it. */
-export declare class Agent extends ToolOwner {
+export declare class Agent extends ExtensionOwner {
   private constructor();
   /**
    * Opens an agent; loads the native library if this is the first.

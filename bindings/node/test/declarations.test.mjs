@@ -27,7 +27,7 @@ for (const name of ['Agent', 'Session', 'EventStream']) {
   test(`members of ${name}`, () => {
     const [declared, there] = [members(name), []];
     for (let p = a3s[name].prototype; p !== Object.prototype; p = Object.getPrototypeOf(p)) there.push(...written(p));
-    const inherited = name === 'EventStream' ? [] : members('ToolOwner');
+    const inherited = name === 'EventStream' ? [] : members('ExtensionOwner');
     assert.deepEqual([...new Set([...declared, ...inherited])].sort(), [...new Set(there)].sort());
   });
 }

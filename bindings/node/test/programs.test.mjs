@@ -139,6 +139,7 @@ const PRINTED = {
   'One answer, or every event': ['one', 'LLM_ERROR false'],
   'Stopping': ['CANCELLED'],
   'Your own tools': ['It is fine.'],
+  'Your own parts': ['say it again  /'],
   'Questions before a call runs': ['write { file_path:', 'Done.'],
   'Going on later': ['2 completed'],
 };

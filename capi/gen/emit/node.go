@@ -239,6 +239,7 @@ func (s *source) nodeTypes(defs jsonschema.Definitions) ([]byte, error) {
 	}
 	payloads("EventPayloads", "The payload of every type of event.", event.Catalogue)
 	payloads("FramePayloads", "The payload of every unnumbered frame.", event.Frames)
+	nodeHostKinds(w)
 	for _, name := range slices.Sorted(maps.Keys(defs)) {
 		nodeType(w, defs[name], name, same)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/a3s-lab/liba3s/runtime/op"
 )
 
 // spelling turns the name of a definition into the name of a TypeScript type, and a key
@@ -139,4 +141,25 @@ func (s *source) nodeOptions(w *writer, defs jsonschema.Definitions) {
 			w.f("%s\n", strings.TrimRight(b.String(), "\n"))
 		}
 	}
+}
+
+// nodeHostKinds writes HostKinds: what a host may supply, with the types of every
+// operation. A part that an operation does not have is never.
+func nodeHostKinds(w *writer) {
+	named := func(v any, none string) string {
+		if v == nil {
+			return none
+		}
+		return nodeName(newReflector().add(v), same)
+	}
+	w.f("/** What a host may supply: the description of each kind, and its operations. */\nexport interface HostKinds {\n")
+	for _, k := range op.HostKinds() {
+		w.f("  /** %s */\n  %s: {\n    spec: %s;\n    ops: {\n", jsdoc(k.Doc), k.Name, named(k.Spec, "never"))
+		for _, o := range k.Ops {
+			w.f("      /** %s */\n      %s: { params: %s; result: %s; chunk: %s };\n", jsdoc(o.Doc), property(o.Name),
+				named(o.Params, "Record<string, never>"), named(o.Result, "Record<string, never> | void"), named(o.Chunk, "never"))
+		}
+		w.f("    };\n  };\n")
+	}
+	w.f("}\n\n")
 }

@@ -1,6 +1,6 @@
 // Checked by tsc only: a whole program, and what the declarations refuse.
 // @ts-expect-error a class that only the declarations have
-import { ToolOwner } from '@a3s-lab/code';
+import { ExtensionOwner } from '@a3s-lab/code';
 import {
   Agent, CodeError, EventType, FileSessionStore, LocalWorkspaceBackend, MemorySessionStore, ToolResult,
   type Message, type RunSnapshot, type Session, type SessionOptions, type wire,
@@ -38,7 +38,7 @@ export async function main(): Promise<void> {
   const history: Message[] = session.history();
   const kind: wire.ChatErrorKind | undefined = (await session.tool('read', { file_path: 'a' })).errorKind;
   await session.confirmToolUse('id', true);
-  console.log(text, status, next, history, kind, ToolOwner);
+  console.log(text, status, next, history, kind, ExtensionOwner);
   await agent.resumeSessionAsync(session.sessionId, { sessionStore: new MemorySessionStore() });
 
   session.registerTool({ name: 'a', parameters: { type: 'object' } }, (args, context) => {
@@ -54,6 +54,25 @@ export async function main(): Promise<void> {
     console.log(args.country);
     return city.repeat(days);
   });
+
+  session.registerCommand('where', 'Says where.', (args, { workspace, mcpServers }) => `${workspace} ${args} ${mcpServers.length}`);
+  agent.registerExtension('model', { name: 'mine', tool_call: false }, {
+    stream: async ({ messages, max_tokens }, context) => {
+      context.chunk({ text: `${messages.length} ${max_tokens ?? 0}` });
+      return { stop: 'end_turn' };
+    },
+  });
+  agent.registerExtension('permission', { name: 'judge' }, {
+    check: ({ tool, effects }) => ({ decision: effects.write ? 'ask' : 'allow', reason: tool }),
+    expose: () => ({ visible: true }),
+  });
+  agent.registerExtension('log', { name: 'lines', level: 'warn' }, { write: ({ message }) => console.log(message) });
+  // @ts-expect-error a decision is needed
+  agent.registerExtension('permission', { name: 'judge' }, { check: () => ({ reason: 'x' }) });
+  // @ts-expect-error there is no such operation
+  agent.registerExtension('log', { name: 'lines' }, { read: () => {} });
+  // @ts-expect-error a store cannot be supplied from JavaScript
+  agent.registerExtension('store', { name: 'mine' }, {});
 
   try {
     await session.save({ signal: null });
