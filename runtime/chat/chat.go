@@ -5,6 +5,7 @@ package chat
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
@@ -67,6 +68,12 @@ func (m Message) Text() string {
 		}
 	}
 	return s
+}
+
+// Answers says that m holds outcomes of calls: older programs put them into messages of
+// the user.
+func (m Message) Answers() bool {
+	return m.Role == Tool || slices.ContainsFunc(m.Content, func(b Block) bool { return b.Type == ToolResult })
 }
 
 // Calls gives the tool calls of m in order.

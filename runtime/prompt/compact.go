@@ -61,7 +61,7 @@ func (b *Builder) Prune(messages []chat.Message) []chat.Message {
 	}
 	out := append([]chat.Message(nil), messages...)
 	for i := len(out) - 1; i >= 0; i-- {
-		if out[i].Role != chat.Tool {
+		if !out[i].Answers() {
 			continue
 		}
 		blocks := append([]chat.Block(nil), out[i].Content...)
@@ -146,14 +146,14 @@ func (b *Builder) keepFrom(messages []chat.Message) int {
 // cutAfter gives the first index from i on where the transcript may be cut: never
 // between a call and its result, and never behind the last exchange.
 func (b *Builder) cutAfter(messages []chat.Message, i int) int {
-	for i < len(messages) && messages[i].Role == chat.Tool {
+	for i < len(messages) && messages[i].Answers() {
 		i++
 	}
 	if i < len(messages) {
 		return i
 	}
 	i = len(messages) - 1
-	for i > 0 && messages[i].Role == chat.Tool {
+	for i > 0 && messages[i].Answers() {
 		i--
 	}
 	return i
@@ -164,7 +164,7 @@ func (b *Builder) cutAfter(messages []chat.Message, i int) int {
 func head(messages []chat.Message, keep int, summary string) []chat.Message {
 	with := []chat.Message{chat.Say(chat.User, summaryIntro+summary)}
 	for j := len(messages) - 1; j >= 0; j-- {
-		if messages[j].Role == chat.User {
+		if messages[j].Role == chat.User && !messages[j].Answers() {
 			if j < keep {
 				with = append(with, messages[j])
 			}
@@ -209,6 +209,9 @@ func (b *Builder) summary(ctx context.Context, client model.Client, messages []c
 func render(messages []chat.Message) string {
 	var w strings.Builder
 	for _, m := range messages {
+		if m.ReasoningContent != "" {
+			fmt.Fprintf(&w, "%s, thinking: %s\n", m.Role, m.ReasoningContent)
+		}
 		for _, c := range m.Content {
 			switch c.Type {
 			case chat.Text:
