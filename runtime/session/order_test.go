@@ -14,6 +14,8 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/model"
+	"github.com/a3s-lab/liba3s/runtime/prompt"
 	"github.com/a3s-lab/liba3s/runtime/record"
 	"github.com/a3s-lab/liba3s/runtime/session"
 	"github.com/a3s-lab/liba3s/runtime/tool"
@@ -262,4 +264,80 @@ func TestS23DirectCallsLeaveATraceAndNoEvents(t *testing.T) {
 			t.Errorf("kept: %s", b)
 		}
 	}
+}
+
+// After a compaction in the middle of a run the transcript is what the model is sent,
+// live and after a resume.
+func TestCompactionKeepsTranscriptAndRequestAlike(t *testing.T) {
+	var last model.Request
+	turn := 0
+	k := keep(t, memory(t))
+	m := client(func(_ context.Context, req model.Request, yield func(model.Chunk, error) bool) {
+		if len(req.Tools) == 0 {
+			yield(model.Chunk{Kind: model.TextDelta, Text: "the sum of it"}, nil)
+			yield(model.Chunk{Kind: model.Done}, nil)
+			return
+		}
+		last = req
+		if turn++; turn%6 != 0 {
+			yield(model.Chunk{Kind: model.TextDelta, Text: strings.Repeat("thinking aloud ", 60)}, nil)
+			yield(model.Chunk{Kind: model.ToolStart, Name: "look"}, nil)
+			yield(model.Chunk{Kind: model.ToolInput, Text: fmt.Sprintf(`{"n":%d}`, turn)}, nil)
+		} else {
+			yield(model.Chunk{Kind: model.TextDelta, Text: "done"}, nil)
+		}
+		yield(model.Chunk{Kind: model.Done}, nil)
+	})
+	r := open(t, setup{model: m, kept: k, window: 4000, compaction: prompt.Compaction{On: true, Threshold: 0.6}, tools: []tool.Tool{answers("look", reads, strings.Repeat("seen ", 100))}})
+	compacted := 0
+	for i := range 4 {
+		events, err := r.play(fmt.Sprintf("prompt %d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.Type == "context_compacted" {
+				compacted++
+			}
+		}
+		h := r.History()
+		closed(t, h)
+		if len(h) != len(last.Messages)+1 {
+			t.Fatalf("run %d: %d messages in the transcript, %d were sent", i, len(h), len(last.Messages))
+		}
+		for j, sent := range last.Messages {
+			if sent.Role != h[j].Role || len(sent.Content) != len(h[j].Content) || sent.Text() != h[j].Text() {
+				t.Errorf("run %d, message %d: sent %+v, kept %+v", i, j, sent, h[j])
+			}
+		}
+	}
+	if compacted < 2 {
+		t.Errorf("compacted %d times", compacted)
+	}
+	s := open(t, setup{kept: crash(t, k), model: untouched(t)})
+	compare(t, r, s)
+}
+
+func TestClearAndCompactCommands(t *testing.T) {
+	k := keep(t, memory(t))
+	r := open(t, setup{script: "say one\nend\nsay two\nend\nsay the sum\nend\nsay after", kept: k})
+	for _, p := range []string{"first", "second", "/compact"} {
+		if _, err := r.play(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := r.History()
+	if len(h) != 3 || !strings.Contains(h[0].Text(), "the sum") || h[1].Text() != "second" || h[2].Text() != "two" {
+		t.Errorf("%+v", h)
+	}
+	if _, err := r.play("/clear"); err != nil {
+		t.Fatal(err)
+	}
+	if h := r.History(); len(h) != 0 {
+		t.Errorf("%+v", h)
+	}
+	if _, err := r.play("third"); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, r, open(t, setup{kept: crash(t, k), model: untouched(t)}))
 }
