@@ -3,6 +3,7 @@ package op
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/a3s-lab/liba3s/runtime/agent"
 	"github.com/a3s-lab/liba3s/runtime/chat"
@@ -292,4 +293,19 @@ func page(_ context.Context, s *session.Session, p PageOf) (MaybePage, error) {
 		return MaybePage{}, nil
 	}
 	return MaybePage{&pg}, nil
+}
+
+func (e Events) appendJSON(dst []byte) []byte {
+	size := 16
+	for _, raw := range e.Events {
+		size += len(raw) + 1
+	}
+	dst = append(slices.Grow(dst, size), `{"events":[`...)
+	for i, raw := range e.Events {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, raw...)
+	}
+	return append(dst, "]}"...)
 }

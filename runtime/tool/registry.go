@@ -51,8 +51,14 @@ func (r *Registry) Add(t Tool) error { return r.add(t, false) }
 
 func (r *Registry) add(t Tool, builtIn bool) error {
 	spec := t.Spec()
-	if err := checkSpec(spec); err != nil {
-		return err
+	known := builtIn && goodSpec(spec)
+	if !known {
+		if err := checkSpec(spec); err != nil {
+			return err
+		}
+		if builtIn {
+			good.Store(spec.Name, string(spec.Parameters))
+		}
 	}
 	key := strings.ToLower(spec.Name)
 	r.mu.Lock()
@@ -136,4 +142,13 @@ func checkSpec(s chat.ToolSpec) error {
 		}
 	}
 	return nil
+}
+
+// good holds the parameters of built-in tools that passed checkSpec, by name: they are
+// the same for every session.
+var good sync.Map
+
+func goodSpec(s chat.ToolSpec) bool {
+	p, ok := good.Load(s.Name)
+	return ok && p.(string) == string(s.Parameters)
 }
