@@ -8,7 +8,6 @@ package a3s
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"strings"
 
@@ -180,6 +179,3 @@ func (a *Agent) Close(ctx context.Context) error { return a.a.Close(ctx) }
 
 // Decode reads the payload of an event into its Go type of package event.
 func Decode(e Event) (event.Payload, error) { return event.Decode(e.Type, e.Payload) }
-
-// raw encodes v, which the callers know to be encodable.
-func raw(v any) (json.RawMessage, error) { return json.Marshal(v) }

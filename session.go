@@ -193,7 +193,7 @@ func (s *Session) CancelConfirmations() int {
 // Tool runs a tool for you, beside any run: rules and questions are skipped. args is
 // anything that encodes to a JSON object. A failing tool is a result.
 func (s *Session) Tool(ctx context.Context, name string, args any) (ToolResult, error) {
-	b, err := raw(args)
+	b, err := json.Marshal(args)
 	if err != nil {
 		return ToolResult{}, fault.New(fault.Invalid, "session.tool", "the arguments cannot be encoded: %v", err)
 	}
