@@ -8,8 +8,6 @@
 
 #include "addon.h"
 
-#define ENTRIES (sizeof a3s_entries / sizeof *a3s_entries)
-
 addon *addon_of(napi_env env)
 {
 	void *data = NULL;
@@ -53,10 +51,7 @@ void addon_throw_last(addon *a, int64_t status)
 	t->buf_free(&b);
 }
 
-void addon_refuse(addon *a, const char *code, const char *text)
-{
-	napi_throw_error(a->env, code, text);
-}
+void addon_refuse(addon *a, const char *code, const char *text) { napi_throw_error(a->env, code, text); }
 
 /* ---- arguments and results ---- */
 
@@ -120,7 +115,7 @@ static napi_value result_of(napi_env env, const a3s_entry *e, const a3s_job *j)
 	case 'h':
 		napi_create_bigint_uint64(env, j->number, &v);
 		break;
-	case 'u':
+	case 'u': /* counted from 1, so it fits a Number */
 		napi_create_int64(env, (int64_t)j->number, &v);
 		break;
 	case 't':
@@ -382,10 +377,8 @@ NAPI_MODULE_INIT()
 	addon *a = calloc(1, sizeof *a);
 	bool ok = a != NULL;
 
-	if (ok && napi_set_instance_data(env, a, drop, NULL) != napi_ok) {
+	if (ok && !(ok = napi_set_instance_data(env, a, drop, NULL) == napi_ok))
 		free(a);
-		ok = false;
-	}
 	if (ok) {
 		a->env = env;
 		ok = napi_get_uv_event_loop(env, &a->loop) == napi_ok &&
@@ -395,7 +388,7 @@ NAPI_MODULE_INIT()
 		     export_as(env, exports, "weigh", "", weigh, NULL) &&
 		     readers_export(env, exports);
 	}
-	for (size_t i = 0; ok && i < ENTRIES; i++) {
+	for (size_t i = 0; ok && i < sizeof a3s_entries / sizeof *a3s_entries; i++) {
 		const a3s_entry *e = &a3s_entries[i];
 		ok = export_as(env, exports, e->name, "", call_now, e) &&
 		     (!e->fails || export_as(env, exports, e->name, "Async", call_later, e));
