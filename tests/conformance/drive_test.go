@@ -14,8 +14,8 @@ import (
 	rs "github.com/a3s-lab/liba3s/runtime/session"
 )
 
-// A driver is one way to the library. There are two: the Go package, and the table of
-// operations that the bindings of all languages use.
+// A driver is one way to the library. There are three: the Go package, the table of
+// operations that the bindings of all languages use, and the functions of the C header.
 type driver interface {
 	open(p place, env map[string]string) (agent, error)
 }

@@ -1,6 +1,6 @@
 // Package conformance plays the scenarios that all languages share, in Go: once
-// through package a3s and once through the table of operations. README.md says what a
-// scenario is made of.
+// through package a3s, once through the table of operations, and once through the C
+// header in a process of its own. README.md says what a scenario is made of.
 package conformance
 
 import (
@@ -24,8 +24,9 @@ func TestScenarios(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scenarios", err)
 	}
-	drivers := map[string]driver{"go": facade{}, "op": table{}}
-	for _, name := range []string{"op", "go"} {
+	c := startProcess(t)
+	drivers := map[string]driver{"go": facade{}, "op": table{}, "c": header{c}}
+	for _, name := range []string{"c", "op", "go"} {
 		before := descriptors()
 		results := map[string]string{}
 		t.Run(name, func(t *testing.T) {
@@ -37,6 +38,11 @@ func TestScenarios(t *testing.T) {
 				})
 			}
 		})
+		if name == "c" {
+			if err := c.finish(); err != nil {
+				t.Error(err)
+			}
+		}
 		report(t, name, results)
 		goleak.VerifyNone(t)
 		if after := descriptors(); name == "go" && after > before { // the first driver opens what the runtime keeps for good

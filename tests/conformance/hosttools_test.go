@@ -137,10 +137,24 @@ func (t *hostTool) reply(text string) []byte {
 	return []byte(encode(map[string]any{"result": map[string]any{"output": *a.Output, "exit_code": a.ExitCode, "metadata": a.Metadata}}))
 }
 
-// hostDesk is the host's side of the table of operations: it hears requests and lets
-// the tools answer.
+// answering is how a desk talks back; it says what the library says.
+type answering interface {
+	chunk(request uint64, piece []byte) error
+	reply(request uint64, answer []byte) error
+}
+
+func (a *tableAgent) chunk(request uint64, piece []byte) error {
+	return op.HostChunk(context.Background(), a.Agent, request, piece)
+}
+
+func (a *tableAgent) reply(request uint64, answer []byte) error {
+	return op.HostReply(context.Background(), a.Agent, request, answer)
+}
+
+// hostDesk is the host's side below package a3s: it hears requests and lets the tools
+// answer.
 type hostDesk struct {
-	agent *tableAgent
+	agent answering
 	done  chan struct{}
 	calling
 
@@ -152,7 +166,7 @@ type hostDesk struct {
 
 func (a *tableAgent) register(t *hostTool) error {
 	if a.desk == nil {
-		d := &hostDesk{agent: a, done: make(chan struct{}), tools: map[string]*hostTool{}, open: map[uint64]chan string{}}
+		d := newDesk(a)
 		st, err := op.OpenStream(context.Background(), a.Agent, nil)
 		if err != nil {
 			return err
@@ -170,11 +184,19 @@ func (a *tableAgent) register(t *hostTool) error {
 			}
 		}()
 	}
-	a.desk.lock.Lock()
-	a.desk.tools[t.Name] = t
-	a.desk.lock.Unlock()
+	a.desk.add(t)
 	_, err := op.HostRegister(context.Background(), a.Agent, "tool", t.spec())
 	return err
+}
+
+func newDesk(a answering) *hostDesk {
+	return &hostDesk{agent: a, done: make(chan struct{}), tools: map[string]*hostTool{}, open: map[uint64]chan string{}}
+}
+
+func (d *hostDesk) add(t *hostTool) {
+	d.lock.Lock()
+	d.tools[t.Name] = t
+	d.lock.Unlock()
 }
 
 func (d *hostDesk) hear(e a3s.Event) {
@@ -214,13 +236,12 @@ func (d *hostDesk) hear(e a3s.Event) {
 
 // serve answers one call as its tool is told to.
 func (d *hostDesk) serve(t *hostTool, request uint64, text string, gone <-chan string) error {
-	ctx := context.Background()
 	for _, c := range t.Answer.Chunks {
-		if err := op.HostChunk(ctx, d.agent.Agent, request, []byte(encode(map[string]any{"delta": c}))); err != nil {
+		if err := d.agent.chunk(request, []byte(encode(map[string]any{"delta": c}))); err != nil {
 			return err
 		}
 	}
-	reply := func() error { return op.HostReply(ctx, d.agent.Agent, request, t.reply(text)) }
+	reply := func() error { return d.agent.reply(request, t.reply(text)) }
 	late := func(when string) error {
 		if err := reply(); fault.KindOf(err) != fault.NotFound {
 			return fmt.Errorf("host tool %s: %s answer gave %v, want not_found", t.Name, when, err)
