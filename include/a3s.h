@@ -672,7 +672,8 @@ a3s_status a3s_stream_subscribe(a3s_handle stream, uint32_t max_batch, uint32_t 
 a3s_status a3s_host_register(a3s_handle handle, const char *kind, const char *spec, size_t len, a3s_handle *out_registration);
 
 /**
- * Hands in a piece of the answer to an open request: a tool's progress, a model's tokens.
+ * Hands in a piece of the answer to an open request: a tool's progress, a model's tokens. Waits
+ * while the asker is 64 pieces behind.
  *
  * @handle the agent, or a session of it
  * @request the number in the host_request frame

@@ -166,7 +166,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     Function("a3s_stream_wake", "a3s_status", ("a3s_handle",), False),
     Function("a3s_stream_subscribe", "a3s_status", ("a3s_handle", "uint32_t", "uint32_t", "a3s_event_fn", "uintptr_t", "a3s_free_fn"), False),
     Function("a3s_host_register", "a3s_status", ("a3s_handle", "const char *", "const char *", "size_t", "a3s_handle *"), False),
-    Function("a3s_host_chunk", "a3s_status", ("a3s_handle", "uint64_t", "const char *", "size_t"), False),
+    Function("a3s_host_chunk", "a3s_status", ("a3s_handle", "uint64_t", "const char *", "size_t"), True),
     Function("a3s_host_reply", "a3s_status", ("a3s_handle", "uint64_t", "const char *", "size_t"), False),
 )
 

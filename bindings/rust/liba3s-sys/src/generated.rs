@@ -306,7 +306,8 @@ table! {
     /// - owns: the caller owns *out_registration; end it with a3s_close, or with the handle above it.
     /// - threads: any.
     fn a3s_host_register(handle: a3s_handle, kind: *const c_char, spec: *const c_char, len: usize, out_registration: *mut a3s_handle) -> a3s_status;
-    /// Hands in a piece of the answer to an open request: a tool's progress, a model's tokens.
+    /// Hands in a piece of the answer to an open request: a tool's progress, a model's tokens. Waits while
+    /// the asker is 64 pieces behind.
     ///
     /// - `handle`: the agent, or a session of it
     /// - `request`: the number in the host_request frame
