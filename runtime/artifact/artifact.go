@@ -232,10 +232,19 @@ func (s *Store) All(ctx context.Context) ([]record.Artifact, error) {
 }
 
 // Restore puts back what a snapshot or a journal holds, oldest first. Contents are
-// redacted again, since older programs kept them as they were.
+// redacted again, since older programs kept them as they were. The limits rise if a
+// snapshot's artifacts need more room.
 func (s *Store) Restore(ctx context.Context, records []record.Artifact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	count, bytes := 0, int64(0)
+	for _, rec := range records {
+		if rec.Content != "" { // a journal's records have none, and what they name may have given way
+			count++
+			bytes += int64(len(rec.Content))
+		}
+	}
+	s.conf.MaxCount, s.conf.MaxBytes = max(s.conf.MaxCount, count), max(s.conf.MaxBytes, bytes)
 	for _, rec := range records {
 		if rec.ArtifactURI == "" || rec.OriginalBytes < 0 || rec.ShownBytes < 0 {
 			return fault.Of(fault.CodeSerialization, "artifact.restore", "artifact record %q without a URI or with a negative size", rec.ArtifactID)

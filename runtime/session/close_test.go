@@ -30,7 +30,7 @@ func TestS12CloseWaitsForTheRunAndEndsTheStreams(t *testing.T) {
 		st := memory(t)
 		k := keep(t, st)
 		r := open(t, setup{
-			script: "call write {\"file_path\":\"a\",\"content\":\"x\"}\nend\nsay never", kept: k,
+			script: "call write {\"file_path\":\"a\",\"content\":\"x\"}\nend\nsay never", kept: k, autoSave: true,
 			rules: &policy.Policy{DefaultDecision: "ask"}, confirm: &policy.ConfirmationPolicy{Enabled: true},
 		})
 		c, err := r.Stream()

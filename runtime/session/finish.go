@@ -31,7 +31,7 @@ func (r *Run) finish(out run.Outcome, err error, save bool) {
 	} else {
 		r.result = r.resultOf(out)
 	}
-	if save && s.cfg.AutoSave && s.cfg.Kept != nil {
+	if save && s.cfg.AutoSave && s.isOpen() == nil { // closing never saves (S12)
 		if err := s.Save(context.Background()); err != nil {
 			f := withoutSecrets(fault.From("session.save", err), s.cfg.Redact)
 			s.frame(event.PersistenceFailed{SessionID: s.cfg.ID, Operation: "auto_save", Error: f.Error()})

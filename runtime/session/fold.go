@@ -24,7 +24,7 @@ type fold struct {
 	runs      []*runLog
 	byID      map[string]*runLog
 	traces    []record.TraceEvent
-	artifacts []record.Artifact // records without content, oldest first
+	artifacts []record.Artifact // while it is loaded, oldest first; else nil
 	data      *record.SessionData
 }
 
@@ -155,7 +155,7 @@ func (f *fold) mark(m record.Mark) {
 	case m.Replace != nil:
 		n := min(max(0, m.Replace.Count), len(f.messages))
 		f.messages = slices.Concat(m.Replace.With, f.messages[n:])
-	case m.Artifact != nil:
+	case m.Artifact != nil && f.artifacts != nil:
 		f.artifacts = append(f.artifacts, *m.Artifact)
 	case m.Trace != nil:
 		f.traces = append(f.traces, *m.Trace)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"slices"
 
 	"github.com/a3s-lab/liba3s/runtime/chat"
@@ -23,50 +24,60 @@ func (s *Session) load(ctx context.Context) error {
 	}
 	s.warn(kept.Warning)
 	f := s.seq.fold
+	f.artifacts = []record.Artifact{}
 	if kept.Snapshot != nil {
 		if err := s.restore(kept.Snapshot); err != nil {
 			return err
 		}
 	}
-	any := kept.Snapshot != nil
-	for raw, err := range kept.Facts {
-		if err != nil {
-			return err
-		}
-		l, err := record.Decode(raw)
-		if err != nil {
-			return err
-		}
-		if err := f.line(s.cfg.ID, raw, l); err != nil {
-			return err
-		}
-		s.bound(l)
-		any = true
+	facts, err := s.replay(kept.Facts)
+	if err != nil {
+		return err
 	}
 	f.names(s.cfg.Source.Taken)
-	if f.data != nil && kept.Snapshot == nil {
-		s.createdAt = f.data.CreatedAt
-	}
 	if s.cfg.Journal {
 		s.seq.kept = s.cfg.Kept
 	}
-	if !any {
+	switch {
+	case kept.Snapshot != nil:
+	case facts == 0:
 		d := s.cfg.Data
 		d.ID, d.CreatedAt, d.UpdatedAt, d.State = s.cfg.ID, s.createdAt, s.createdAt, "Active"
 		s.seq.first = []record.Fact{{Mark: &record.Mark{Session: &d}}}
+	case f.data != nil:
+		s.createdAt = f.data.CreatedAt
 	}
 	if err := s.cfg.Engine.Artifacts.Restore(ctx, f.artifacts); err != nil {
 		return err
 	}
+	f.artifacts = nil
 	return s.settleRuns(ctx)
 }
 
-// bound keeps the memory of a load to the live state. l was folded last.
-func (s *Session) bound(l record.Line) {
-	if l.Event == nil {
-		return
+// replay folds a journal, keeping memory to the live state, and counts its facts.
+func (s *Session) replay(facts iter.Seq2[[]byte, error]) (n int, err error) {
+	f := s.seq.fold
+	for raw, err := range facts {
+		if err != nil {
+			return n, err
+		}
+		l, err := record.Decode(raw)
+		if err != nil {
+			return n, err
+		}
+		if err := f.line(s.cfg.ID, raw, l); err != nil {
+			return n, err
+		}
+		if l.Event != nil {
+			s.bound(f.byID[l.Event.Metadata.RunID])
+		}
+		n++
 	}
-	r := s.seq.fold.byID[l.Event.Metadata.RunID]
+	return n, nil
+}
+
+// bound keeps a run that is being loaded within the retention limits.
+func (s *Session) bound(r *runLog) {
 	s.seq.trim(r)
 	if r.tape.Ended() {
 		s.seq.evict()
@@ -96,9 +107,11 @@ func (s *Session) restore(snap *record.Snapshot) error {
 			return err
 		}
 		f.add(r)
+		s.bound(r)
 	}
 	if n := len(f.runs); n > 0 && !f.runs[n-1].snap.Status.Terminal() {
-		f.runs[n-1].reopen(f.messages)
+		events := snap.RunRecords[len(snap.RunRecords)-1].Events
+		f.runs[n-1].reopen(f.messages, len(events) > 0 && events[0].Sequence == 0)
 	}
 	return nil
 }
@@ -160,10 +173,9 @@ func (r *runLog) reopenEvent(env event.Envelope) {
 }
 
 // reopen finds the calls of the transcript's last assistant message without outcome. If
-// events of the run were trimmed before it was saved, the intent of a call may be among
-// them: then nobody knows that the call was not started.
-func (r *runLog) reopen(messages []chat.Message) {
-	first, _, _ := r.tape.Bounds()
+// the events of the run are not whole, since they were trimmed before it was saved, the
+// intent of a call may be missing: then nobody knows that the call was not started.
+func (r *runLog) reopen(messages []chat.Message, whole bool) {
 	answered := map[string]bool{}
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := messages[i]
@@ -176,7 +188,7 @@ func (r *runLog) reopen(messages []chat.Message) {
 					continue
 				}
 				r.open = append(r.open, c)
-				if _, known := r.started[c.ID]; !known && first > 0 {
+				if _, known := r.started[c.ID]; !known && !whole {
 					r.started[c.ID] = startedCall{call: c}
 				}
 			}

@@ -341,3 +341,24 @@ func TestClearAndCompactCommands(t *testing.T) {
 	}
 	compare(t, r, open(t, setup{kept: crash(t, k), model: untouched(t)}))
 }
+
+func TestTracesAreBounded(t *testing.T) {
+	few := session.DefaultRetention
+	few.MaxTraceEvents = 5
+	k := keep(t, memory(t))
+	r := open(t, setup{script: "call ls {}\nend\nsay done", retention: &few, kept: k})
+	for range 12 {
+		if _, err := r.Tool(t.Context(), "ls", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.play("go"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.Traces()); n != 5 {
+		t.Errorf("%d traces", n)
+	}
+	if n := len(open(t, setup{kept: crash(t, k), retention: &few, model: untouched(t)}).Traces()); n != 5 {
+		t.Errorf("%d traces after a resume", n)
+	}
+}

@@ -93,7 +93,13 @@ func (s *sequencer) evict() {
 		f.runs = f.runs[1:]
 		delete(f.byID, r.snap.ID)
 	}
-	if over := len(f.traces) - s.retention.MaxTraceEvents; over > 0 {
-		f.traces = append([]record.TraceEvent(nil), f.traces[over:]...)
+	s.evictTraces()
+}
+
+// evictTraces drops the oldest traces over the limit. s.mu is held.
+func (s *sequencer) evictTraces() {
+	limit := s.retention.MaxTraceEvents
+	if f := s.fold; !s.retention.Unbounded && len(f.traces) > limit {
+		f.traces = f.traces[len(f.traces)-limit:]
 	}
 }

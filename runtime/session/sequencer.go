@@ -68,10 +68,12 @@ func (s *sequencer) write(ctx context.Context, r *runLog, flush bool, facts ...r
 		return err
 	}
 	s.apply(r, facts, g)
-	if r != nil {
-		r.tape.Append(g.told...)
-		s.trim(r)
+	if r == nil {
+		s.evictTraces()
+		return nil
 	}
+	r.tape.Append(g.told...)
+	s.trim(r)
 	return nil
 }
 
