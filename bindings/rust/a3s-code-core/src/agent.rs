@@ -147,7 +147,8 @@ impl Agent {
             session_store: Option<SessionStore>,
             cwd: String,
         }
-        let request = cwd("agent.list_stored_sessions").and_then(|cwd| self.request(ops::AGENT_LIST_STORED_SESSIONS, &Params { session_store: store, cwd }));
+        let request = cwd("agent.list_stored_sessions")
+            .and_then(|cwd| self.request(ops::AGENT_LIST_STORED_SESSIONS, &Params { session_store: store, cwd }));
         Call::operation(request, session_ids)
     }
 

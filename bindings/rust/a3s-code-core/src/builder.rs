@@ -16,7 +16,7 @@ use crate::{ffi, wire};
 /// The current folder, which completes relative paths.
 pub(crate) fn cwd(op: &str) -> Result<String> {
     let dir = std::env::current_dir().map_err(|e| CodeError::io(op, &e))?;
-    dir.into_os_string().into_string().map_err(|dir| CodeError::bad_value(op, format!("the current folder {} is not valid Unicode", dir.display())))
+    dir.into_os_string().into_string().map_err(|dir| CodeError::bad_value(op, format!("the current folder {dir:?} is not valid Unicode")))
 }
 
 /// Opens an agent with more to say than its configuration. See [`Agent::builder`].
@@ -86,7 +86,8 @@ impl AgentBuilder {
     pub fn open(mut self) -> Call<Agent> {
         const OP: &str = "agent.open";
         // What is not text cannot travel as JSON, and no configuration can name it.
-        self.env.get_or_insert_with(|| std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect());
+        self.env
+            .get_or_insert_with(|| std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect());
         let request = match self.cwd {
             Some(_) => Ok(()),
             None => cwd(OP).map(|dir| self.cwd = Some(dir.into())),

@@ -42,9 +42,18 @@ pub(crate) enum Step<T> {
 enum State<T> {
     /// An operation, and what its result means.
     New(Result<Request>, Meaning<T>),
-    Started { request: Request, control: Arc<Control>, number: u64, answer: Arc<Slot<Result<Buf>>>, meaning: Meaning<T> },
+    Started {
+        request: Request,
+        control: Arc<Control>,
+        number: u64,
+        answer: Arc<Slot<Result<Buf>>>,
+        meaning: Meaning<T>,
+    },
     /// Something that the library only offers as one call.
-    Job { job: Job<T>, waits: bool },
+    Job {
+        job: Job<T>,
+        waits: bool,
+    },
     Thread(Arc<Slot<Result<T>>>),
     /// An operation on a thread of its own, since its end could not be told.
     Aside(Arc<Slot<Result<Buf>>>, Meaning<T>),
@@ -141,26 +150,27 @@ impl<T: Send + 'static> Call<T> {
 }
 
 impl<T: Send + 'static> State<T> {
-    /// Goes one step on; Ok is the state that now waits.
+    /// Goes on as far as it can. Ok is a state that waits and has left the waker with what it
+    /// waits for.
     fn advance(self, cx: &mut Context<'_>) -> std::result::Result<Self, Result<T>> {
         match self {
-            Self::New(request, meaning) => begin(request.map_err(Err)?, meaning),
+            Self::New(request, meaning) => begin(request.map_err(Err)?, meaning)?.advance(cx),
             Self::Started { request, control, number, answer, mut meaning } => match answer.poll(cx) {
                 Poll::Pending => Ok(Self::Started { request, control, number, answer, meaning }),
                 Poll::Ready(result) => match meaning.of(result) {
                     Step::Done(result) => Err(result),
-                    Step::More(next) => Self::New(Ok(next), meaning).advance(cx),
+                    Step::More(next) => begin(next, meaning)?.advance(cx),
                 },
             },
             Self::Aside(slot, mut meaning) => match slot.poll(cx) {
                 Poll::Pending => Ok(Self::Aside(slot, meaning)),
                 Poll::Ready(result) => match meaning.of(result) {
                     Step::Done(result) => Err(result),
-                    Step::More(next) => Self::New(Ok(next), meaning).advance(cx),
+                    Step::More(next) => begin(next, meaning)?.advance(cx),
                 },
             },
             Self::Job { job, waits: false } => Err(job()),
-            Self::Job { job, waits: true } => Ok(Self::Thread(aside(job).map_err(Err)?)),
+            Self::Job { job, waits: true } => Self::Thread(aside(job).map_err(Err)?).advance(cx),
             Self::Thread(slot) => match slot.poll(cx) {
                 Poll::Pending => Ok(Self::Thread(slot)),
                 Poll::Ready(result) => Err(result),
@@ -201,16 +211,11 @@ impl<T: Send + 'static> Future for Call<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
-        let mut state = std::mem::replace(&mut self.0, State::Over);
-        loop {
-            let fresh = matches!(state, State::New(..) | State::Job { .. });
-            match state.advance(cx) {
-                Err(result) => return Poll::Ready(result),
-                Ok(begun) if fresh => state = begun, // now leave the waker with it
-                Ok(waiting) => {
-                    self.0 = waiting;
-                    return Poll::Pending;
-                }
+        match std::mem::replace(&mut self.0, State::Over).advance(cx) {
+            Err(result) => Poll::Ready(result),
+            Ok(waiting) => {
+                self.0 = waiting;
+                Poll::Pending
             }
         }
     }

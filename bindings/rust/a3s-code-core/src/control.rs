@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::codes;
+use crate::desk::{Desk, HostRequest};
 use crate::error::{CodeError, Result};
 use crate::ffi::{self, Buf, Handle, Read, Reader};
 use crate::reactor::{Heard, Listener, Source};
 use crate::sync::{lock, Slot};
-use crate::desk::{Desk, HostRequest};
 
 /// Where the result of a started call is left.
 type Answer = Arc<Slot<Result<Buf>>>;
@@ -149,7 +149,10 @@ impl Control {
 fn wait_for(left: &Mutex<Vec<(u64, Started)>>) {
     for (number, started) in lock(left).drain(..) {
         let result = ffi::call_wait(started.on, number, -1);
-        started.leave(result.and_then(|buf| buf.ok_or_else(|| CodeError::new(codes::INTERNAL_ERROR, "call.wait", "a wait without limit gave nothing"))));
+        started
+            .leave(result.and_then(|buf| {
+                buf.ok_or_else(|| CodeError::new(codes::INTERNAL_ERROR, "call.wait", "a wait without limit gave nothing"))
+            }));
     }
 }
 
@@ -206,7 +209,11 @@ impl Listener for Ear {
                 }
             }
         }
-        if lock(&control.calls).is_empty() { Heard::More } else { Heard::LookAgain }
+        if lock(&control.calls).is_empty() {
+            Heard::More
+        } else {
+            Heard::LookAgain
+        }
     }
 
     fn look_again(&self) {

@@ -96,7 +96,13 @@ impl Desk {
             #[serde(skip_serializing_if = "Option::is_none")]
             timeout_ms: Option<u64>,
         }
-        let spec = Spec { name: &tool.name, description: &tool.description, parameters: &tool.parameters, read_only: tool.read_only, timeout_ms: tool.timeout_ms };
+        let spec = Spec {
+            name: &tool.name,
+            description: &tool.description,
+            parameters: &tool.parameters,
+            read_only: tool.read_only,
+            timeout_ms: tool.timeout_ms,
+        };
         let spec = wire::encode("host.register", &spec)?;
         // Held over the registration: a request for the tool may be heard before this thread goes on.
         let mut tools = lock(&self.tools);

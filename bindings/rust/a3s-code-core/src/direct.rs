@@ -76,7 +76,9 @@ impl AgentSession {
     /// Output of a shell command, run by the tool `bash`. A command's own exit code is only in
     /// [`tool`](Self::tool)'s result.
     pub fn bash(&self, command: &str) -> Call<String> {
-        self.call(ops::SESSION_TOOL, &json!({ "name": "bash", "args": { "command": command } }), |b| Ok(wire::decode::<ToolResult>(b)?.output))
+        self.call(ops::SESSION_TOOL, &json!({ "name": "bash", "args": { "command": command } }), |b| {
+            Ok(wire::decode::<ToolResult>(b)?.output)
+        })
     }
 
     /// All paths that a pattern matches, page after page.

@@ -123,7 +123,15 @@ impl CodeError {
 
     /// The error that an `error` event carries.
     #[allow(clippy::too_many_arguments)] // as many as the object has fields
-    pub(crate) fn from_event(code: &str, status: i64, kind: &str, op: &str, message: &str, retryable: bool, details: Map<String, Value>) -> Self {
+    pub(crate) fn from_event(
+        code: &str,
+        status: i64,
+        kind: &str,
+        op: &str,
+        message: &str,
+        retryable: bool,
+        details: Map<String, Value>,
+    ) -> Self {
         Self(Box::new(Object {
             code: code.to_owned(),
             status: i32::try_from(status).unwrap_or(-99),

@@ -83,8 +83,8 @@ pub use generated::codes;
 pub use generated::types::*;
 pub use message::{ContentBlock, Message};
 pub use options::{
-    ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, LocalWorkspaceBackend, MemorySessionStore, PermissionDecision, PermissionPolicy,
-    RetentionLimits, SessionOptions, SessionStore, TimeoutAction, WorkspaceBackend,
+    ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, LocalWorkspaceBackend, MemorySessionStore,
+    PermissionDecision, PermissionPolicy, RetentionLimits, SessionOptions, SessionStore, TimeoutAction, WorkspaceBackend,
 };
 pub use results::{AgentResult, RunEventPage};
 pub use run::RunHandle;

@@ -14,7 +14,7 @@ pub use crate::stores::*;
 macro_rules! options {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $with:ident,)*) => {
         /// What a session may do and how. What is None keeps the default of the agent or the
-        /// library.
+        /// library. Options are added over time: fill in the rest with `..SessionOptions::new()`.
         ///
         /// ```
         /// use a3s_code_core::{FileSessionStore, PermissionPolicy, SessionOptions};
@@ -26,7 +26,6 @@ macro_rules! options {
         /// assert_eq!(options.max_tool_rounds, Some(20));
         /// ```
         #[derive(Clone, Debug, Default)]
-        #[non_exhaustive]
         pub struct SessionOptions {
             $($(#[$doc])* pub $name: Option<$type>,)*
             /// Options by name that this crate does not know, or of types it does not know.
@@ -92,9 +91,13 @@ impl SessionOptions {
 /// The JSON of an option. A number that JSON does not have would become null, which is unset.
 pub(crate) fn wire<T: Serialize>(name: &str, value: &T) -> Result<Value> {
     let refuse = |words: String| {
-        CodeError::new(crate::codes::SESSION_CONFIGURATION_ERROR, "session.open", format!("Invalid session configuration for '{name}': {words}"))
-            .with("reason", "bad_value")
-            .with("field", name)
+        CodeError::new(
+            crate::codes::SESSION_CONFIGURATION_ERROR,
+            "session.open",
+            format!("Invalid session configuration for '{name}': {words}"),
+        )
+        .with("reason", "bad_value")
+        .with("field", name)
     };
     match serde_json::to_value(value) {
         Ok(Value::Null) => Err(refuse("must be a finite number".to_owned())),

@@ -74,7 +74,12 @@ impl From<Wire> for AgentResult {
         Self {
             run_id: w.run_id,
             text: w.text,
-            usage: TokenUsage { prompt_tokens: w.prompt_tokens, completion_tokens: w.completion_tokens, total_tokens: w.total_tokens, ..TokenUsage::default() },
+            usage: TokenUsage {
+                prompt_tokens: w.prompt_tokens,
+                completion_tokens: w.completion_tokens,
+                total_tokens: w.total_tokens,
+                ..TokenUsage::default()
+            },
             tool_calls_count: w.tool_calls_count,
             verification_status: w.verification_status,
             pending_verification_count: w.pending_verification_count,

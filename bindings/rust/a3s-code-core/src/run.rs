@@ -11,7 +11,7 @@ use crate::ffi::{self, Handle};
 use crate::generated::operations as ops;
 use crate::results::AgentResult;
 use crate::session::SessionInner;
-use crate::stream::{Keep, Source};
+use crate::stream::{EventReceiver, Keep, Source};
 use crate::{wire, RunSnapshot};
 
 /// The run behind a stream of events: cancels it, and waits for its end. Await it for its result:
@@ -78,6 +78,14 @@ impl RunHandle {
     /// Another name of [`cancel`](Self::cancel).
     pub fn abort(&self) {
         self.cancel();
+    }
+
+    /// The events of the run from its first one, read once more beside other readers.
+    ///
+    /// # Errors
+    /// FORKED in a forked child.
+    pub fn events(&self) -> Result<EventReceiver> {
+        EventReceiver::of_run(self)
     }
 
     /// Waits for the end of the run and gives its result; blocks this thread.

@@ -296,7 +296,12 @@ impl AgentSession {
         Ok(Request { on: On::Session(Arc::clone(&self.0)), operation, params })
     }
 
-    pub(crate) fn call<T: Send + 'static, P: Serialize + ?Sized>(&self, operation: Operation, params: &P, decode: fn(&[u8]) -> Result<T>) -> Call<T> {
+    pub(crate) fn call<T: Send + 'static, P: Serialize + ?Sized>(
+        &self,
+        operation: Operation,
+        params: &P,
+        decode: fn(&[u8]) -> Result<T>,
+    ) -> Call<T> {
         Call::operation(self.request(operation, params), decode)
     }
 }

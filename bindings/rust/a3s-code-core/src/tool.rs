@@ -18,6 +18,7 @@ use crate::ToolErrorKind;
 
 /// What a tool's future gives.
 pub(crate) type Outcome = Result<ToolOutput, ToolFailure>;
+type Run = dyn Fn(Option<&RawValue>, ToolContext) -> Running + Send + Sync;
 pub(crate) type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// An async function that is a tool: `Fn(P, ToolContext) -> impl Future<Output = Result<R,
@@ -73,7 +74,7 @@ pub struct Tool {
     pub(crate) timeout_ms: Option<u64>,
     /// Whether it must have a thread of its own, since it blocks.
     pub(crate) blocks: bool,
-    pub(crate) run: Box<dyn Fn(Option<&RawValue>, ToolContext) -> Running + Send + Sync>,
+    pub(crate) run: Box<Run>,
 }
 
 impl Tool {

@@ -24,7 +24,8 @@ use scenario::Scenario;
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().expect("the checkout");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("tests/conformance/scenarios")).expect("scenarios").map(|e| e.expect("a file").path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(root.join("tests/conformance/scenarios")).expect("scenarios").map(|e| e.expect("a file").path()).collect();
     files.sort();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let mut results = BTreeMap::new();
@@ -50,7 +51,14 @@ fn main() -> ExitCode {
                     words += &format!("---- {title} ----\n{fail}\n\n");
                 }
             }
-            println!("test {title} ... {}", match told { "pass" => "ok", "skip" => "ignored", _ => "FAILED" });
+            println!(
+                "test {title} ... {}",
+                match told {
+                    "pass" => "ok",
+                    "skip" => "ignored",
+                    _ => "FAILED",
+                }
+            );
             let whole = results.entry(name.clone()).or_insert(told);
             if told == "fail" {
                 *whole = told;
@@ -64,7 +72,11 @@ fn main() -> ExitCode {
     }
     let verdict = if failed == 0 { "ok" } else { "FAILED" };
     println!("\n{words}test result: {verdict}. {passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// Plays one scenario, and checks that nothing of it is left alive.
@@ -94,7 +106,11 @@ struct Place(PathBuf);
 
 impl Place {
     fn new() -> Result<Self, Fail> {
-        let name = format!("a3s-rust-{}-{}", std::process::id(), std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos()));
+        let name = format!(
+            "a3s-rust-{}-{}",
+            std::process::id(),
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos())
+        );
         let dir = std::env::temp_dir().join(name);
         std::fs::create_dir(&dir)?;
         Ok(Self(dir.canonicalize()?))

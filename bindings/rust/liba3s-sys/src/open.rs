@@ -74,7 +74,11 @@ fn open(path: &Path) -> Result<Functions, LoadError> {
         // SAFETY: library is open and never closed, name is a C string.
         let address = unsafe { dlsym(library, name.as_ptr()) };
         let missing = || LoadError::Symbol { path: path.to_owned(), name: name.to_string_lossy().into_owned() };
-        if address.is_null() { Err(missing()) } else { Ok(address) }
+        if address.is_null() {
+            Err(missing())
+        } else {
+            Ok(address)
+        }
     };
     // SAFETY: a library of this name exports these functions; their types are compared below, by the ABI version.
     unsafe { Functions::find(symbol) }

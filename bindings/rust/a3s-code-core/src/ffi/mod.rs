@@ -64,7 +64,11 @@ fn last_error(lib: &'static Functions, status: i32) -> CodeError {
 }
 
 fn check(lib: &'static Functions, status: i32) -> Result<i32> {
-    if status < 0 { Err(last_error(lib, status)) } else { Ok(status) }
+    if status < 0 {
+        Err(last_error(lib, status))
+    } else {
+        Ok(status)
+    }
 }
 
 fn text(bytes: &[u8]) -> (*const c_char, usize) {

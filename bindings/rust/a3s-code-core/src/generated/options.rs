@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use crate::options::*;
 
 crate::options::options! {
-    /// Model of this session as provider/model. Default: default_model.
+    /// Model of this session as provider/model; host/NAME is a model that the host registered. Default:
+    /// default_model.
     model: String = with_model,
     /// Sampling temperature; applied only if model is set too. Default: the provider's.
     temperature: f64 = with_temperature,

@@ -99,7 +99,11 @@ pub fn diff(got: &Value, want: &Value, at: &str) -> Option<String> {
     match want {
         Value::Object(map) if map.len() == 1 && map.keys().all(|k| k.starts_with('$')) => {
             let (op, arg) = map.iter().next().expect("one");
-            if operator(op, arg, got) { None } else { told(format!("{op} {arg}")) }
+            if operator(op, arg, got) {
+                None
+            } else {
+                told(format!("{op} {arg}"))
+            }
         }
         Value::Object(map) => {
             let Value::Object(have) = got else { return told("an object".into()) };
@@ -159,7 +163,8 @@ pub fn joined(events: &[Value]) -> Vec<Value> {
 
 /// Checks events against the lines of want/events.
 pub fn compare(events: &[Value], text: &str) -> Result<(), String> {
-    let lines = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).map(Facts::parse).collect::<Result<Vec<_>, _>>()?;
+    let lines =
+        text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).map(Facts::parse).collect::<Result<Vec<_>, _>>()?;
     let mut furthest = (0, 0);
     if follow(events, &lines, 0, 0, &mut furthest) {
         return Ok(());

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use a3s_code_core::{
-    Agent, AgentResult, AgentSession, Call, CodeError, ContentBlock, EventEnvelope, FileSessionStore, MemorySessionStore, Message, PermissionDecision,
-    PermissionPolicy, SessionOptions,
+    Agent, AgentResult, AgentSession, Call, CodeError, ContentBlock, EventEnvelope, FileSessionStore, MemorySessionStore, Message,
+    PermissionDecision, PermissionPolicy, SessionOptions,
 };
 use serde_json::{json, Value};
 
@@ -271,7 +271,11 @@ impl<'a> Play<'a> {
                 let history = self.history.take();
                 let (events, _run) = self.go(self.session().stream(rest, history.as_deref()))?;
                 self.active = Some(Running::new(events, &self.mode));
-                if step.verb == "stream" { self.join() } else { Ok(()) }
+                if step.verb == "stream" {
+                    self.join()
+                } else {
+                    Ok(())
+                }
             }
             "send" => self.send(step),
             "history" => {
@@ -298,7 +302,11 @@ impl<'a> Play<'a> {
             }
             "same" => {
                 let (now, was) = (self.view(rest)?, self.noted.get(rest).cloned().unwrap_or_default());
-                if now == was { Ok(()) } else { Err(Fail::Words(format!("it is {}, was {}", short(&now), short(&was)))) }
+                if now == was {
+                    Ok(())
+                } else {
+                    Err(Fail::Words(format!("it is {}, was {}", short(&now), short(&was))))
+                }
             }
             "agent" => self.open_agent(),
             "open" => {
@@ -416,7 +424,10 @@ impl<'a> Play<'a> {
         let mut before = 0;
         for (i, e) in run.iter().enumerate() {
             let Some(meta) = &e.metadata else { return wrong(format!("event {i} has no place: {:?}", e.event)) };
-            let fine = meta.sequence == i as i64 && meta.timestamp_ms >= before && meta.run_id == first.run_id && *meta.session_id == *self.session().session_id();
+            let fine = meta.sequence == i as i64
+                && meta.timestamp_ms >= before
+                && meta.run_id == first.run_id
+                && *meta.session_id == *self.session().session_id();
             if !fine || e.event.is_terminal() != (i + 1 == run.len()) {
                 return wrong(format!("event {i} of {} is out of place: {e:?}", run.len()));
             }
@@ -424,7 +435,8 @@ impl<'a> Play<'a> {
         }
         let kept = self.go(self.session().run_events(&first.run_id))?;
         if kept != run && kept.len() >= run.len() {
-            return wrong(format!("the recorded events differ from those told: {kept:?}")); // fewer: retention
+            return wrong(format!("the recorded events differ from those told: {kept:?}"));
+            // fewer: retention
         }
         let status = match run[run.len() - 1].event.to_error() {
             None => "completed",
@@ -476,7 +488,11 @@ fn policy(value: &Value) -> Option<PermissionPolicy> {
 }
 
 fn is<T: PartialEq + fmt::Debug>(got: T, want: T) -> Result<(), Fail> {
-    if got == want { Ok(()) } else { Err(Fail::Words(format!("got {got:?}, want {want:?}"))) }
+    if got == want {
+        Ok(())
+    } else {
+        Err(Fail::Words(format!("got {got:?}, want {want:?}")))
+    }
 }
 
 fn equal(got: &Value, want: &Value, at: &str) -> Result<(), Fail> {

@@ -8,8 +8,19 @@ use serde_json::Value;
 use crate::play::Fail;
 
 pub const VIEWS: [&str; 9] = ["commands", "events", "history", "info", "pending", "runs", "sessions", "tools", "traces"];
-const SECTIONS: [&str; 11] =
-    ["agent.acl", "env.json", "files.json", "host_tools.json", "options.json", "script", "steps", "want/error", "want/events", "want/files.json", "want/result.json"];
+const SECTIONS: [&str; 11] = [
+    "agent.acl",
+    "env.json",
+    "files.json",
+    "host_tools.json",
+    "options.json",
+    "script",
+    "steps",
+    "want/error",
+    "want/events",
+    "want/files.json",
+    "want/result.json",
+];
 
 pub struct Scenario {
     pub sections: BTreeMap<String, String>,
@@ -57,7 +68,11 @@ impl Scenario {
 
 fn known(name: &str) -> Result<(), Fail> {
     let view = name.strip_prefix("want/").and_then(|n| n.strip_suffix(".json"));
-    if SECTIONS.contains(&name) || name.starts_with("workspace/") || name.starts_with("want/workspace/") || view.is_some_and(|v| VIEWS.contains(&v)) {
+    if SECTIONS.contains(&name)
+        || name.starts_with("workspace/")
+        || name.starts_with("want/workspace/")
+        || view.is_some_and(|v| VIEWS.contains(&v))
+    {
         return Ok(());
     }
     Err(Fail::Words(format!("there is no section {name:?}")))
