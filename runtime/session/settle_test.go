@@ -192,3 +192,23 @@ func TestS13TheNextRunSeesWhatIsUnknown(t *testing.T) {
 		}
 	})
 }
+
+// A question that was open when its process died is rejected, since its run is dead;
+// nobody can answer it any more.
+func TestS14PendingConfirmationsSettleAsRejected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := keep(t, memory(t))
+		r := open(t, setup{
+			script: "call write {\"file_path\":\"a\",\"content\":\"x\"}", kept: k,
+			rules: &policy.Policy{DefaultDecision: "ask"}, confirm: &policy.ConfirmationPolicy{Enabled: true},
+		})
+		x := r.start("go")
+		synctest.Wait()
+		asked := r.Pending()[0].ToolID
+		s := open(t, setup{kept: crash(t, k), model: untouched(t)})
+		if len(s.Pending()) != 0 || s.Confirm(asked, true, "") != session.AnswerUnknown {
+			t.Error("the question is still open")
+		}
+		settled(t, s, x.ID(), []string{"confirmation_required write", "confirmation_received false interrupted", "tool_end write cancelled", "error INTERRUPTED"}, 0)
+	})
+}
