@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ._agent import Agent
 from ._errors import (
     AlreadyExists, BudgetExhausted, Cancelled, CodeError, CodeErrorCode, ConfigError, Conflict,
-    ContextError, Forked, Interrupted, InvalidHandle, InvalidRequest, LibraryError, LLMError,
+    ContextError, ExtensionError, Forked, Interrupted, InvalidHandle, InvalidRequest, LibraryError, LLMError,
     NotFound, SecurityError, SessionBusy, SessionClosed, SessionConfigurationError, SessionError,
     SessionInitializationError, StorageError, StoredDataError, TimedOut, ToolError, Unsupported,
 )
@@ -28,31 +28,49 @@ from ._events import AgentEvent, agent_event_types_v1, event_envelope_v1_version
 from ._generated import AGENT_EVENT_TYPES_V1, EVENT_ENVELOPE_V1_VERSION, EventType
 from ._generated import VERSION as __version__
 from ._options import (
-    ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, LocalWorkspaceBackend,
-    MemorySessionStore, PermissionPolicy, SessionOptions,
+    ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, HostSessionStore,
+    HostWorkspaceBackend, LocalWorkspaceBackend, MemorySessionStore, PermissionPolicy, SessionOptions,
 )
 from ._session import Session
 from ._stream import EventStream
-from ._tools import ToolContext
+from ._tools import Context, ToolContext
 
 if TYPE_CHECKING:
+    from ._extensions import Registration, StoreRegistration, WorkspaceRegistration
+    from ._protocols import (
+        BlobSessionStore, CommandWorkspace, CompletionClient, ContextProvider, ExposingPermissionChecker,
+        ModelClient, PermissionChecker, SearchWorkspace, SessionStore, Transport, Workspace,
+    )
     from ._results import AgentResult, ToolResult
 else:
-    def __getattr__(name: str) -> Any:  # dataclasses cost as much to import as all the rest
-        if name in ("AgentResult", "ToolResult"):
-            from . import _results
-            return getattr(_results, name)
+    _LATER = {
+        "_extensions": ("Registration", "StoreRegistration", "WorkspaceRegistration"),
+        "_protocols": (
+            "BlobSessionStore", "CommandWorkspace", "CompletionClient", "ContextProvider", "ExposingPermissionChecker",
+            "ModelClient", "PermissionChecker", "SearchWorkspace", "SessionStore", "Transport", "Workspace",
+        ),
+        "_results": ("AgentResult", "ToolResult"),
+    }
+
+    def __getattr__(name: str) -> Any:  # what a program may not need costs as much to import as all the rest
+        for module, names in _LATER.items():
+            if name in names:
+                from importlib import import_module
+                return getattr(import_module("." + module, __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 __all__ = [
     "AGENT_EVENT_TYPES_V1", "Agent", "AgentEvent", "AgentResult", "AlreadyExists", "ArtifactStoreLimits",
-    "BudgetExhausted", "Cancelled", "CodeError", "CodeErrorCode", "ConfigError", "ConfirmationPolicy",
-    "Conflict", "ContextError", "EVENT_ENVELOPE_V1_VERSION", "EventStream", "EventType",
-    "FileSessionStore", "Forked", "HostEnvConfig", "Interrupted", "InvalidHandle", "InvalidRequest",
-    "LLMError", "LibraryError", "LocalWorkspaceBackend", "MemorySessionStore", "NotFound",
-    "PermissionPolicy", "SecurityError", "Session", "SessionBusy", "SessionClosed",
-    "SessionConfigurationError", "SessionError", "SessionInitializationError", "SessionOptions",
-    "StorageError", "StoredDataError", "TimedOut", "ToolContext", "ToolError", "ToolResult",
-    "Unsupported", "__version__", "agent_event_types_v1", "event_envelope_v1_version",
+    "BlobSessionStore", "BudgetExhausted", "Cancelled", "CodeError", "CodeErrorCode", "CommandWorkspace",
+    "CompletionClient", "ConfigError", "ConfirmationPolicy", "Conflict", "Context", "ContextError",
+    "ContextProvider", "EVENT_ENVELOPE_V1_VERSION", "EventStream", "EventType", "ExposingPermissionChecker",
+    "ExtensionError", "FileSessionStore", "Forked", "HostEnvConfig", "HostSessionStore",
+    "HostWorkspaceBackend", "Interrupted", "InvalidHandle", "InvalidRequest", "LLMError", "LibraryError",
+    "LocalWorkspaceBackend", "MemorySessionStore", "ModelClient", "NotFound", "PermissionChecker",
+    "PermissionPolicy", "Registration", "SearchWorkspace", "SecurityError", "Session", "SessionBusy",
+    "SessionClosed", "SessionConfigurationError", "SessionError", "SessionInitializationError",
+    "SessionOptions", "SessionStore", "StorageError", "StoreRegistration", "StoredDataError", "TimedOut",
+    "ToolContext", "ToolError", "ToolResult", "Transport", "Unsupported", "Workspace",
+    "WorkspaceRegistration", "__version__", "agent_event_types_v1", "event_envelope_v1_version",
     "format_verification_summary",
 ]

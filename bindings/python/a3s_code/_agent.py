@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 from . import _ffi, _wait
 from ._desk import Desk
 from ._errors import CodeError, bad_type
-from ._options import FileSessionStore, MemorySessionStore, SessionOptions
+from ._options import FileSessionStore, HostSessionStore, MemorySessionStore, SessionOptions
+from ._owner import AgentExtensions
 from ._session import ClosedFlag, Session
-from ._tools import HostTool, ToolOwner
+from ._tools import Supplied
 from ._wire import dumps, loads
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _agents: weakref.WeakSet[Agent] = weakref.WeakSet()
 _stores: weakref.WeakSet[MemorySessionStore] = weakref.WeakSet()
 
 
-class Agent(ToolOwner):
+class Agent(AgentExtensions):
     """A configuration that was read, with the models, tools and stores it names.
 
     Made by :meth:`create`. Its sessions share it. Use it as a context manager (``with`` or
@@ -37,7 +38,7 @@ class Agent(ToolOwner):
     def __init__(self, handle: int) -> None:
         self._handle = handle
         self._desk = Desk(handle)
-        self._tools: dict[str, HostTool] = {}
+        self._supplied: dict[tuple[str, str], Supplied] = {}
         self._finalizer = weakref.finalize(self, _ffi.close_quietly, handle)
         self._finalizer.atexit = False
         _agents.add(self)
@@ -158,7 +159,7 @@ class Agent(ToolOwner):
         ids: list[str] = self._now(b"agent.list_sessions")["session_ids"]
         return ids
 
-    def list_stored_sessions(self, session_store: FileSessionStore | MemorySessionStore | None = None) -> list[str]:
+    def list_stored_sessions(self, session_store: FileSessionStore | MemorySessionStore | HostSessionStore | None = None) -> list[str]:
         """Ids of the sessions kept in a store, open or not, sorted; a session that was never
         saved is among them. Operation agent.list_stored_sessions.
 
@@ -207,7 +208,7 @@ class Agent(ToolOwner):
 
     # --- inside ---
 
-    def _tool_scope(self) -> str:
+    def _scope(self) -> str:
         return ""
 
     def _open_session(self, workspace: str | os.PathLike[str], options: SessionOptions) -> Session:

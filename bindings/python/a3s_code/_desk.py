@@ -1,29 +1,25 @@
-"""The dispatcher that hears the library's requests to tools of this program, and the threads and
-loops that run them."""
+"""The dispatcher that hears what the library asks of this program, and has it answered."""
 
 from __future__ import annotations
 
-import json
 import threading
-import time
 import weakref
-from collections import deque
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, AsyncIterator
 
 from . import _ffi
-from ._errors import CodeError
+from ._errors import CodeError, ExtensionError
 from ._events import decode_batch
-from ._tools import HostTool, ToolContext
+from ._tools import Call, Context, Supplied, _current
 from ._wire import dumps
+from ._workers import private_loop, workers
 
 if TYPE_CHECKING:
-    import asyncio
     import logging
 
 
-
 def _log() -> logging.Logger:
-    import logging  # only a tool that goes wrong needs it
+    import logging  # only what goes wrong needs it
     return logging.getLogger("a3s_code")
 
 
@@ -33,9 +29,10 @@ class Desk:
 
     def __init__(self, agent: int) -> None:
         self.agent = agent
-        # Weak: a tool often closes over its session, and this thread must not keep that alive.
-        self.tools: weakref.WeakValueDictionary[tuple[str, str], HostTool] = weakref.WeakValueDictionary()
-        self._open: dict[int, ToolContext] = {}
+        # By kind, session and name. Weak: a function often closes over its session, and this
+        # thread must not keep that alive.
+        self._supplied: weakref.WeakValueDictionary[tuple[str, str, str], Supplied] = weakref.WeakValueDictionary()
+        self._open: dict[int, Context] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stream = 0
@@ -64,6 +61,29 @@ class Desk:
         if thread is not threading.current_thread():
             thread.join(timeout)
 
+    def supply(self, owner: int, scope: str, supplied: Supplied, spec: bytes) -> None:
+        """Registers something; requests find it from then on."""
+        key = supplied.kind, scope, supplied.name
+        free = key not in self._supplied
+        if free:  # the first request may come before the library has said yes
+            self._supplied[key] = supplied
+        try:
+            supplied.handle = _ffi.host_register(owner, supplied.kind.encode(), spec)
+        except BaseException:
+            if free:
+                self._supplied.pop(key, None)
+            raise
+        self._supplied[key] = supplied
+
+    def withdraw(self, scope: str, supplied: Supplied) -> None:
+        """Takes something back; what it is serving is cancelled."""
+        key = supplied.kind, scope, supplied.name
+        if self._supplied.get(key) is supplied:
+            self._supplied.pop(key, None)
+        _ffi.close_quietly(supplied.handle, 1000)
+
+    # --- hearing ---
+
     def _listen(self) -> None:
         try:
             reader = _ffi.Reader(self._stream)
@@ -86,65 +106,76 @@ class Desk:
         except Exception as err:  # one bad request must not leave all later ones unheard
             _log().debug("request not served", exc_info=err)
             if type == "host_request":
-                self._answer(frame["request"], _failure(err.__class__.__name__, str(err)))
+                self._open.pop(frame["request"], None)
+                self._answer(frame["request"], _failure(err))
 
     def _hear(self, type: str, frame: dict[str, Any]) -> None:
         if type == "host_cancel":
             context = self._open.pop(frame["request"], None)
             if context is not None:
                 context._cancel(frame.get("reason") or "cancelled")
-        elif type == "host_request" and frame.get("kind") == "tool":
+        elif type == "host_request":
             self._begin(frame)
 
-    def _find(self, session_id: str, name: str) -> HostTool | None:
-        tool = self.tools.get((session_id, name)) or self.tools.get(("", name))
-        if tool is None:  # a child session calls a tool of its parent
-            tool = next((t for (_, n), t in list(self.tools.items()) if n == name), None)
-        return tool
+    def _find(self, kind: str, session_id: str, name: str) -> Supplied:
+        found = self._supplied.get((kind, session_id, name)) or self._supplied.get((kind, "", name))
+        if found is None:  # a child session asks what its parent has
+            found = next((s for (k, _, n), s in list(self._supplied.items()) if (k, n) == (kind, name)), None)
+        if found is None:
+            raise LookupError(f"{kind} {name!r} is no longer there")
+        return found
 
     def _begin(self, frame: dict[str, Any]) -> None:
-        request, params = frame["request"], frame.get("params") or {}
-        session_id = frame.get("session_id") or ""
-        tool = self._find(session_id, frame["name"])
-        if tool is None:
-            self._answer(request, _failure("LookupError", f"tool {frame['name']!r} is no longer there"))
-            return
-        limit = frame.get("deadline_ms") or 0
-        context = ToolContext(
-            self.agent, request, tool.name, params.get("call_id") or "", session_id,
-            time.monotonic() + limit / 1000 if limit > 0 else None)
-        self._open[request] = context
-        args = params.get("args") or {}
-        if not tool.is_async:
-            _workers.submit(lambda: self._run(tool, context, args))
-            return
+        supplied = self._find(frame["kind"], frame.get("session_id") or "", frame["name"])
+        context = supplied.context(self.agent, frame)
+        call = supplied.serve(context.op, frame.get("params") or {}, context)
+        self._open[context._request] = context
+        if call.is_async:
+            self._spawn(supplied, context, call)
+        else:
+            workers.submit(lambda: self._run(supplied, context, call))
+
+    # --- answering ---
+
+    def _run(self, supplied: Supplied, context: Context, call: Call) -> None:
+        token = _current.set(context)
+        try:
+            value = call.run()
+            if _needs_loop(value):
+                self._spawn(supplied, context, call._replace(run=lambda: value))
+                return
+            answer = dumps({"result": call.result(_consume(context, call, value))}, "host.reply")
+        except BaseException as err:
+            answer = _raised(context, err)
+        finally:
+            _current.reset(token)
+        self._end(context, answer)
+
+    def _spawn(self, supplied: Supplied, context: Context, call: Call) -> None:
         import asyncio
 
-        coroutine = self._run_async(tool, context, args)
-        loop = tool.loop if tool.loop is not None and tool.loop.is_running() else _private_loop()
+        coroutine = self._run_async(context, call)
+        loop = supplied.loop if supplied.loop is not None and supplied.loop.is_running() else private_loop()
         try:
             context._task = asyncio.run_coroutine_threadsafe(coroutine, loop)
         except RuntimeError:
             coroutine.close()
             raise
-        if context.cancelled:
+        if context._cancelled.is_set():
             context._cancel(context.reason)
 
-    def _run(self, tool: HostTool, context: ToolContext, args: Any) -> None:
+    async def _run_async(self, context: Context, call: Call) -> None:
+        _current.set(context)  # in the task's own copy
         try:
-            answer = _success(tool.call(context, args))
+            value = call.run()
+            if hasattr(value, "__await__"):
+                value = await value
+            answer = dumps({"result": call.result(await _consume_async(context, call, value))}, "host.reply")
         except BaseException as err:
-            answer = _raised(tool, err)
+            answer = _raised(context, err)
         self._end(context, answer)
 
-    async def _run_async(self, tool: HostTool, context: ToolContext, args: Any) -> None:
-        try:
-            answer = _success(await tool.call(context, args))
-        except BaseException as err:
-            answer = _raised(tool, err)
-        self._end(context, answer)
-
-    def _end(self, context: ToolContext, answer: bytes) -> None:
+    def _end(self, context: Context, answer: bytes) -> None:
         self._open.pop(context._request, None)
         context._task = None
         self._answer(context._request, answer)
@@ -157,98 +188,137 @@ class Desk:
             _log().debug("the answer to request %d was not taken: %s", request, err)
 
 
-def _success(value: Any) -> bytes:
-    result: dict[str, Any]
-    from ._results import ToolResult
-    if isinstance(value, ToolResult):
-        result = {"output": value.output, "exit_code": value.exit_code}
-        if value.metadata is not None:
-            result["metadata"] = value.metadata
-        if value.error_kind is not None:
-            result["error_kind"] = value.error_kind
-    else:
-        result = {"output": _output(value), "exit_code": 0}
-    return dumps({"result": result}, "host.reply")
+class _Withdrawn(Exception):
+    """Nobody waits for the rest of an answer."""
 
 
-def _output(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False, default=_plain)
+def _needs_loop(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(hasattr(v, "__aiter__") for v in value)
+    return hasattr(value, "__await__") or hasattr(value, "__aiter__")
 
 
-def _plain(value: Any) -> Any:
-    import dataclasses
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    if isinstance(value, (set, frozenset, tuple)):
+def _is_iterable(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, bytearray, tuple, Mapping))
+
+
+def _consume(context: Context, call: Call, value: Any) -> Any:
+    """What the result is made of; what an iterator gives before is told as chunks."""
+    if call.head is not None:
+        first, value = call.head(value)
+        if first is not None and not context._chunk(first):
+            raise _Withdrawn
+    if call.gather and _is_iterable(value):
         return list(value)
-    return str(value)
-
-
-def _raised(tool: HostTool, err: BaseException) -> bytes:
-    _log().debug("tool %s failed", tool.name, exc_info=err)
-    name = "Cancelled" if type(err).__name__ == "CancelledError" else type(err).__name__
-    return _failure(name, str(err) or name)
-
-
-def _failure(name: str, message: str) -> bytes:
-    safe = message.encode("utf-8", "replace").decode()
-    return dumps({"error": {"type": name, "message": safe}}, "host.reply")
-
-
-class _Workers:
-    """Daemon threads that run plain functions: at most 64, idle ones are used again. Daemons,
-    because a tool that hangs must not keep the interpreter from ending."""
-
-    def __init__(self, limit: int = 64) -> None:
-        self._limit = limit
-        self.reset()
-
-    def reset(self) -> None:
-        """Forgets all threads: a forked child has none of them."""
-        self._ready = threading.Condition()
-        self._jobs: deque[Callable[[], None]] = deque()
-        self._threads = 0
-        self._idle = 0
-
-    def submit(self, job: Callable[[], None]) -> None:
-        """Runs a job soon."""
-        with self._ready:
-            self._jobs.append(job)
-            if self._idle >= len(self._jobs) or self._threads >= self._limit:
-                self._ready.notify()
-                return
-            self._threads += 1
-        threading.Thread(target=self._work, name="a3s-tool", daemon=True).start()
-
-    def _work(self) -> None:
+    if call.piece is None or not _is_iterable(value):
+        return value
+    end: Any = None
+    try:
+        iterator = iter(value)
         while True:
-            with self._ready:
-                self._idle += 1
-                while not self._jobs:
-                    if not self._ready.wait(30) and not self._jobs:
-                        self._idle -= 1
-                        self._threads -= 1
-                        return
-                self._idle -= 1
-                job = self._jobs.popleft()
-            job()
-            del job
+            try:
+                item = next(iterator)
+            except StopIteration as stop:
+                return _joined(end, stop.value)
+            piece = call.piece(item)
+            if piece is None:
+                end = _joined(end, item)
+            elif context.cancelled or not context._chunk(piece):
+                raise _Withdrawn
+    finally:
+        close = getattr(value, "close", None)
+        if close is not None:
+            close()
 
 
-_workers = _Workers()
-_loop_lock = threading.Lock()
-_loop: asyncio.AbstractEventLoop | None = None
+async def _consume_async(context: Context, call: Call, value: Any) -> Any:
+    if call.head is not None:
+        first, value = call.head(value)
+        if first is not None and not await _chunk_async(context, first):
+            raise _Withdrawn
+    if not hasattr(value, "__aiter__"):
+        if call.piece is None or not _is_iterable(value):
+            return list(value) if call.gather and _is_iterable(value) else value
+        value = _in_loop(value)
+    if call.piece is None and not call.gather:
+        raise TypeError(f"{context.kind}/{context.op} cannot be answered in pieces")
+    gathered: list[Any] = []
+    end: Any = None
+    try:
+        async for item in value:
+            piece = call.piece(item) if call.piece is not None else None
+            if call.gather:
+                gathered.append(item)
+            elif piece is None:
+                end = _joined(end, item)
+            elif context.cancelled or not await _chunk_async(context, piece):
+                raise _Withdrawn
+    finally:
+        close = getattr(value, "aclose", None)
+        if close is not None:
+            await close()
+    return gathered if call.gather else end
 
 
-def _private_loop() -> asyncio.AbstractEventLoop:
-    """The loop of async tools that were registered outside of any."""
+async def _in_loop(items: Any) -> AsyncIterator[Any]:
+    for item in items:
+        yield item
+
+
+def _joined(end: Any, more: Any) -> Any:
+    if isinstance(end, Mapping) and isinstance(more, Mapping):
+        return {**end, **more}
+    return end if more is None else more
+
+
+async def _chunk_async(context: Context, piece: dict[str, Any]) -> bool:
+    """Handing a chunk in waits while the library is behind, and a loop must not."""
     import asyncio
+    import concurrent.futures
 
-    global _loop
-    with _loop_lock:
-        if _loop is None or _loop.is_closed():
-            _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="a3s-loop", daemon=True).start()
-        return _loop
+    told: concurrent.futures.Future[bool] = concurrent.futures.Future()
+
+    def tell() -> None:
+        if not told.set_running_or_notify_cancel():
+            return
+        try:
+            told.set_result(context._chunk(piece))
+        except BaseException as err:
+            told.set_exception(err)
+
+    workers.submit(tell)
+    return await asyncio.wrap_future(told)
+
+
+# --- failures ---
+
+_KINDS: tuple[tuple[type[BaseException], str], ...] = (
+    (FileNotFoundError, "not_found"), (FileExistsError, "exists"), (PermissionError, "denied"),
+    (NotADirectoryError, "invalid"), (IsADirectoryError, "invalid"), (NotImplementedError, "unsupported"),
+)
+
+
+def _raised(context: Context, err: BaseException) -> bytes:
+    _log().debug("%s %s failed", context.kind, context.name, exc_info=err)
+    return _failure(err)
+
+
+def _failure(err: BaseException) -> bytes:
+    name = type(err).__name__
+    if name == "CancelledError" or isinstance(err, _Withdrawn):
+        name = "Cancelled"
+    said: dict[str, Any] = {"type": name, "message": (str(err) or name).encode("utf-8", "replace").decode()}
+    kind = next((kind for cls, kind in _KINDS if isinstance(err, cls)), None)
+    if isinstance(err, (ExtensionError, CodeError)):
+        kind = err.kind
+        if err.retryable:
+            said["retryable"] = True
+        if isinstance(err, ExtensionError) and err.retry_after_ms is not None:
+            said["retry_after_ms"] = err.retry_after_ms
+    if kind:
+        said["kind"] = kind
+    try:
+        details = {"details": err.details} if isinstance(err, (ExtensionError, CodeError)) and err.details else {}
+        return dumps({"error": {**said, **details}}, "host.reply")
+    except CodeError:  # what is said beside the words is not worth losing them
+        return dumps({"error": {"type": name, "message": said["message"]}}, "host.reply")

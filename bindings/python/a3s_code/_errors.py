@@ -8,7 +8,7 @@ from ._generated import CODES, KINDS, ErrorCode
 
 __all__ = [
     "AlreadyExists", "BudgetExhausted", "Cancelled", "CodeError", "CodeErrorCode", "ConfigError",
-    "Conflict", "ContextError", "Forked", "Interrupted", "InvalidHandle", "InvalidRequest",
+    "Conflict", "ContextError", "ExtensionError", "Forked", "Interrupted", "InvalidHandle", "InvalidRequest",
     "LibraryError", "LLMError", "NotFound", "SecurityError", "SessionBusy", "SessionClosed",
     "SessionConfigurationError", "SessionError", "SessionInitializationError", "StorageError",
     "StoredDataError", "TimedOut", "ToolError", "Unsupported",
@@ -16,6 +16,31 @@ __all__ = [
 
 #: A stable error code such as ``"SESSION_BUSY"``. The set is open.
 CodeErrorCode = Union[ErrorCode, str]
+
+
+class ExtensionError(Exception):
+    """What something of this program raises that can say more of its failure than its words. Any
+    other exception is told by the name of its class and its text.
+
+    Args and attributes:
+        message: the words.
+        kind: nature of the failure: ``"not_found"``, ``"conflict"``, ``"denied"``, ``"invalid"``,
+            ``"limit"``, ``"exists"``, ``"unsupported"``, ``"io"`` of a workspace; ``"incomplete"``
+            of a model whose answer was cut.
+        retryable: the same request may succeed later; ``retry_after_ms`` says when.
+        details: machine-readable extras, such as ``expected`` and ``actual`` of a conflict.
+    """
+
+    def __init__(
+        self, message: str, *, kind: str | None = None, retryable: bool = False,
+        retry_after_ms: int | None = None, details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+        self.retryable = retryable
+        self.retry_after_ms = retry_after_ms
+        self.details = dict(details or {})
 
 
 class CodeError(RuntimeError):

@@ -118,6 +118,36 @@ class LocalWorkspaceBackend:
         return {"kind": "local", "root": _path(self.root)}
 
 
+class HostWorkspaceBackend:
+    """A workspace of this program. What ``Agent.register_workspace`` gives is one too.
+
+    Args and attributes:
+        name: what it is registered under.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def to_wire(self) -> dict[str, Any]:
+        """The object that the library reads."""
+        return {"kind": "host", "name": self.name}
+
+
+class HostSessionStore:
+    """A session store of this program. What ``Agent.register_session_store`` gives is one too.
+
+    Args and attributes:
+        name: what it is registered under.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def to_wire(self) -> dict[str, Any]:
+        """The object that the library reads."""
+        return {"kind": "host", "name": self.name}
+
+
 class FileSessionStore:
     """Keeps sessions in files. The folder is made when a session is opened.
 
@@ -182,8 +212,9 @@ class SessionOptions:
         auto_parallel (bool), manual_delegation_enabled (bool), max_parallel_tasks (int, at least 1).
 
     Keeping and identity:
-        workspace_backend (LocalWorkspaceBackend), session_store (FileSessionStore or
-        MemorySessionStore), auto_save (bool): save after every turn; default False.
+        workspace_backend (LocalWorkspaceBackend or HostWorkspaceBackend), session_store
+        (FileSessionStore, MemorySessionStore or HostSessionStore), auto_save (bool): save after
+        every turn; default False.
         journal (bool): with a store, keep every fact, so that an unsaved session resumes;
         default True. stall_timeout_ms (int): how long a run without a store waits for a slow
         reader, in milliseconds; default 60000.
@@ -238,9 +269,9 @@ class SessionOptions:
     max_parallel_tasks: int | None
     queue_config: Mapping[str, Any] | None
     budget_guard: object | None
-    workspace_backend: LocalWorkspaceBackend | None
+    workspace_backend: LocalWorkspaceBackend | HostWorkspaceBackend | None
     remote_git: Mapping[str, Any] | None
-    session_store: FileSessionStore | MemorySessionStore | None
+    session_store: FileSessionStore | MemorySessionStore | HostSessionStore | None
     auto_save: bool
     journal: bool | None
     stall_timeout_ms: int | None
@@ -316,8 +347,8 @@ _LISTS = frozenset({"skill_dirs", "agent_dirs"})
 _FLAGS = frozenset({"goal_tracking", "auto_compact", "builtin_skills", "auto_save"})
 
 _CLASSES: dict[str, tuple[tuple[Any, ...], str]] = {
-    "workspace_backend": ((LocalWorkspaceBackend,), "a LocalWorkspaceBackend or S3WorkspaceBackend instance"),
-    "session_store": ((FileSessionStore, MemorySessionStore), "a FileSessionStore or MemorySessionStore instance"),
+    "workspace_backend": ((LocalWorkspaceBackend, HostWorkspaceBackend), "a LocalWorkspaceBackend or S3WorkspaceBackend instance"),
+    "session_store": ((FileSessionStore, MemorySessionStore, HostSessionStore), "a FileSessionStore or MemorySessionStore instance"),
     "memory_store": ((), "a FileMemoryStore instance"),
     "security_provider": ((), "a DefaultSecurityProvider instance"),
     "permission_policy": ((PermissionPolicy,), "a PermissionPolicy instance"),

@@ -10,8 +10,9 @@ from . import _ffi, _wait
 from ._direct import DirectTools
 from ._errors import bad_type, forked
 from ._events import AgentEvent, event_from
+from ._owner import ExtensionOwner
 from ._stream import EventStream
-from ._tools import HostTool, ToolOwner
+from ._tools import Supplied
 from ._wire import dumps, loads
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class ClosedFlag(int):
         return repr(bool(self))
 
 
-class Session(DirectTools, ToolOwner):
+class Session(DirectTools, ExtensionOwner):
     """A conversation in a workspace, under a policy. Made by ``Agent.session``.
 
     It runs one prompt at a time: a second one meanwhile is SESSION_BUSY, never queued. Every
@@ -50,7 +51,7 @@ class Session(DirectTools, ToolOwner):
         self._store = store  # a store in memory lives as long as somebody can reach it
         self._handle = handle
         self._desk = agent._desk
-        self._tools: dict[str, HostTool] = {}
+        self._supplied: dict[tuple[str, str], Supplied] = {}
         self._finalizer = weakref.finalize(self, _ffi.close_quietly, handle)
         self._finalizer.atexit = False
         info = self._now(b"session.info")
@@ -179,12 +180,12 @@ class Session(DirectTools, ToolOwner):
         """Ends the session: cancels its run, rejects its questions, ends its processes. Bounded
         by about 10 seconds. Does not save. May be called twice. Operation session.close."""
         self._long(b"session.close")
-        self._tools.clear()
+        self._supplied.clear()
 
     async def close_async(self) -> None:
         """:meth:`close` for asyncio."""
         await self._later(b"session.close")
-        self._tools.clear()
+        self._supplied.clear()
 
     # --- runs ---
 
@@ -302,7 +303,7 @@ class Session(DirectTools, ToolOwner):
 
     # --- inside ---
 
-    def _tool_scope(self) -> str:
+    def _scope(self) -> str:
         return self.session_id
 
     def _now(self, method: bytes, **params: Any) -> dict[str, Any]:

@@ -3,14 +3,16 @@ library's requests reach them is the desk's part."""
 
 from __future__ import annotations
 
-import sys
+import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, overload
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, TypeVar, overload
 
 from . import _ffi
 from ._errors import bad_type, forked
 from ._wire import dumps
+from ._workers import is_async, running_loop
 
 if TYPE_CHECKING:
     import asyncio
@@ -19,28 +21,43 @@ if TYPE_CHECKING:
     from ._desk import Desk
 
 F = TypeVar("F", bound=Callable[..., Any])
+# The request that is served in a thread or task.
+_current: ContextVar[Context] = ContextVar("a3s_code.context")
 
-class ToolContext:
-    """What a tool may know of the call it serves. A function gets it by asking: a parameter
-    of any name with the annotation ``ToolContext``.
+
+class Context:
+    """What a function that this program supplies may know of the request it serves. Inside of
+    it, and of everything it calls, ``Context.current()`` gives it.
 
     Attributes:
-        tool_name: name the tool is registered under.
-        call_id: id of the call, as in the events.
-        session_id: session the call belongs to.
+        kind: what is served, such as ``"model"`` or ``"tool"``.
+        op: the operation, such as ``"stream"``.
+        name: name that was registered.
+        session_id: session the request belongs to; empty for none.
         deadline: when the answer stops counting, on the clock of ``time.monotonic()``; None for none.
     """
 
-    def __init__(self, owner: int, request: int, tool_name: str, call_id: str, session_id: str, deadline: float | None) -> None:
+    def __init__(self, owner: int, frame: Mapping[str, Any]) -> None:
         self._owner = owner
-        self._request = request
+        self._request: int = frame["request"]
         self._cancelled = threading.Event()
         self._reason = ""
         self._task: concurrent.futures.Future[Any] | None = None
-        self.tool_name = tool_name
-        self.call_id = call_id
-        self.session_id = session_id
-        self.deadline = deadline
+        self.kind: str = frame["kind"]
+        self.op: str = frame["op"]
+        self.name: str = frame["name"]
+        self.session_id: str = frame.get("session_id") or ""
+        limit = frame.get("deadline_ms") or 0
+        self.deadline: float | None = time.monotonic() + limit / 1000 if limit > 0 else None
+
+    @staticmethod
+    def current() -> Context:
+        """The context of the request that is served here.
+
+        Raises:
+            LookupError: this is no function that serves one.
+        """
+        return _current.get()
 
     @property
     def cancelled(self) -> bool:
@@ -49,11 +66,11 @@ class ToolContext:
 
     @property
     def reason(self) -> str:
-        """Why the call was cancelled; empty if it was not."""
+        """Why the request was cancelled; empty if it was not."""
         return self._reason
 
     def wait_cancelled(self, timeout: float) -> bool:
-        """Sleeps up to ``timeout`` seconds, and less when the call is cancelled; then True."""
+        """Sleeps up to ``timeout`` seconds, and less when the request is cancelled; then True."""
         if self.deadline is not None:
             timeout = min(timeout, max(0.0, self.deadline - time.monotonic()))
         self._cancelled.wait(timeout)
@@ -63,10 +80,8 @@ class ToolContext:
         """Seconds until the deadline, not below 0; None if there is none."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
-    def emit(self, text: str) -> None:
-        """Tells a piece of output while the tool runs: a ``tool_output_delta`` event. What comes
-        after the call has ended is dropped. Calls a3s_host_chunk."""
-        _ffi.host_chunk(self._owner, self._request, dumps({"delta": text}, "host.chunk"))
+    def _chunk(self, piece: Mapping[str, Any]) -> bool:
+        return _ffi.host_chunk(self._owner, self._request, dumps(piece, "host.chunk"))
 
     def _cancel(self, reason: str) -> None:
         self._reason = reason
@@ -76,12 +91,67 @@ class ToolContext:
             task.cancel()
 
 
-class HostTool:
-    """A registered function. It stays registered while its session or agent is open."""
+class ToolContext(Context):
+    """What a tool may know of the call it serves. A function gets it by asking: a parameter
+    of any name with the annotation ``ToolContext``.
+
+    Attributes:
+        tool_name: name the tool is registered under.
+        call_id: id of the call, as in the events.
+    """
+
+    def __init__(self, owner: int, frame: Mapping[str, Any]) -> None:
+        super().__init__(owner, frame)
+        self.tool_name = self.name
+        self.call_id: str = (frame.get("params") or {}).get("call_id") or ""
+
+    def emit(self, text: str) -> None:
+        """Tells a piece of output while the tool runs: a ``tool_output_delta`` event. What comes
+        after the call has ended is dropped. Calls a3s_host_chunk."""
+        self._chunk({"delta": text})
+
+
+class Supplied:
+    """Something of this program that the library asks. It stays registered while its session or
+    agent is open."""
+
+    kind: str
+    name: str
+    context: type[Context] = Context
+    loop: asyncio.AbstractEventLoop | None = None
+    handle = 0
+
+    def serve(self, op: str, params: Mapping[str, Any], context: Context) -> Call:
+        """How a request is answered.
+
+        Raises:
+            Exception: it cannot be; the library is told so.
+        """
+        raise NotImplementedError
+
+
+class Call(NamedTuple):
+    """A request that is about to be answered."""
+
+    is_async: bool
+    run: Callable[[], Any]
+    # The result of the operation from what the function gave.
+    result: Callable[[Any], dict[str, Any]]
+    # What is told at once of what the function gave, and what follows; None if nothing is.
+    head: Callable[[Any], tuple[dict[str, Any] | None, Any]] | None = None
+    # A chunk from what an iterator gave; None if that is no chunk but belongs to the result.
+    piece: Callable[[Any], dict[str, Any] | None] | None = None
+    # Whether an iterator is a list that is not complete yet.
+    gather: bool = False
+
+
+class HostTool(Supplied):
+    """A function that is a tool."""
+
+    kind = "tool"
+    context = ToolContext
 
     def __init__(self, fn: Callable[..., Any], name: str, description: str, read_only: bool, timeout_ms: int | None) -> None:
-        import inspect
-
         from ._schema import Signature  # what reads signatures is needed for tools only
 
         self.fn = fn
@@ -90,9 +160,8 @@ class HostTool:
         self.description = description or self.signature.description or name
         self.read_only = read_only
         self.timeout_ms = timeout_ms
-        self.is_async = inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(fn, "__call__", None))
-        self.loop = _running_loop() if self.is_async else None
-        self.handle = 0
+        self.is_async = is_async(fn)
+        self.loop = running_loop() if self.is_async else None
 
     def spec(self) -> dict[str, Any]:
         """The registration as the library reads it."""
@@ -103,12 +172,42 @@ class HostTool:
             spec["timeout_ms"] = self.timeout_ms
         return spec
 
-    def call(self, context: ToolContext, args: Mapping[str, Any]) -> Any:
-        """Calls the function: its value, or a coroutine for an async one."""
+    def serve(self, op: str, params: Mapping[str, Any], context: Context) -> Call:
+        return Call(self.is_async, lambda: self._call(context, params.get("args") or {}), _tool_result)
+
+    def _call(self, context: Context, args: Mapping[str, Any]) -> Any:
         kwargs = self.signature.arguments(args)
         if self.signature.context is not None:
             kwargs[self.signature.context] = context
         return self.fn(**kwargs)
+
+
+def _tool_result(value: Any) -> dict[str, Any]:
+    from ._results import ToolResult
+
+    if not isinstance(value, ToolResult):
+        return {"output": _output(value), "exit_code": 0}
+    result: dict[str, Any] = {"output": value.output, "exit_code": value.exit_code}
+    if value.metadata is not None:
+        result["metadata"] = value.metadata
+    if value.error_kind is not None:
+        result["error_kind"] = value.error_kind
+    return result
+
+
+def _output(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    import dataclasses
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    return str(value)
 
 
 class ToolOwner:
@@ -116,11 +215,25 @@ class ToolOwner:
 
     _handle: int
     _desk: Desk
-    _tools: dict[str, HostTool]
+    _supplied: dict[tuple[str, str], Supplied]
 
-    def _tool_scope(self) -> str:
-        """The session the tools belong to; empty for an agent."""
+    def _scope(self) -> str:
+        """The session that what is supplied belongs to; empty for an agent."""
         raise NotImplementedError
+
+    def _supply(self, supplied: Supplied, spec: Mapping[str, Any]) -> None:
+        if _ffi.dead():
+            raise forked("host.register")
+        self._desk.start()
+        self._desk.supply(self._handle, self._scope(), supplied, dumps(spec, "host.register"))
+        self._supplied[supplied.kind, supplied.name] = supplied
+
+    def _withdraw(self, kind: str, name: str) -> bool:
+        supplied = self._supplied.pop((kind, name), None)
+        if supplied is None:
+            return False
+        self._desk.withdraw(self._scope(), supplied)
+        return True
 
     @overload
     def register_tool(
@@ -176,32 +289,11 @@ class ToolOwner:
             return decorate
         if not callable(fn):
             raise bad_type(f"register_tool takes a function, not {type(fn).__name__}", op="host.register")
-        if _ffi.dead():
-            raise forked("host.register")
         called = name or str(getattr(fn, "__name__", type(fn).__name__))
         tool = HostTool(fn, called, description or "", read_only, timeout_ms)
-        self._desk.start()
-        tool.handle = _ffi.host_register(self._handle, b"tool", dumps(tool.spec(), "host.register"))
-        self._tools[tool.name] = tool
-        self._desk.tools[self._tool_scope(), tool.name] = tool
+        self._supply(tool, tool.spec())
         return fn
 
     def unregister_tool(self, name: str) -> bool:
         """Withdraws a tool registered here and cancels its open calls; False if there is none."""
-        tool = self._tools.pop(name, None)
-        if tool is None:
-            return False
-        self._desk.tools.pop((self._tool_scope(), name), None)
-        _ffi.close_quietly(tool.handle, 1000)
-        return True
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    if "asyncio" not in sys.modules:  # then none can run
-        return None
-    import asyncio
-
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+        return self._withdraw("tool", name)

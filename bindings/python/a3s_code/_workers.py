@@ -1,0 +1,87 @@
+"""The threads and loops that run what this program supplies."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Callable
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+class Workers:
+    """Daemon threads that run plain functions: at most 64, idle ones are used again. Daemons,
+    because a function that hangs must not keep the interpreter from ending."""
+
+    def __init__(self, limit: int = 64) -> None:
+        self._limit = limit
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets all threads: a forked child has none of them."""
+        self._ready = threading.Condition()
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._threads = 0
+        self._idle = 0
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Runs a job soon."""
+        with self._ready:
+            self._jobs.append(job)
+            if self._idle >= len(self._jobs) or self._threads >= self._limit:
+                self._ready.notify()
+                return
+            self._threads += 1
+        threading.Thread(target=self._work, name="a3s-tool", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self._ready:
+                self._idle += 1
+                while not self._jobs:
+                    if not self._ready.wait(30) and not self._jobs:
+                        self._idle -= 1
+                        self._threads -= 1
+                        return
+                self._idle -= 1
+                job = self._jobs.popleft()
+            job()
+            del job
+
+
+workers = Workers()
+_loop_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def private_loop() -> asyncio.AbstractEventLoop:
+    """The loop of async functions that were registered outside of any."""
+    import asyncio
+
+    global _loop
+    with _loop_lock:
+        if _loop is None or _loop.is_closed():
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="a3s-loop", daemon=True).start()
+        return _loop
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop of this thread, or None."""
+    if "asyncio" not in sys.modules:  # then none can run
+        return None
+    import asyncio
+
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def is_async(fn: object) -> bool:
+    """Whether calling it gives something that a loop must run."""
+    import inspect
+
+    return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in (fn, getattr(fn, "__call__", None)))
