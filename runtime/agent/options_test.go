@@ -137,7 +137,8 @@ providers "openai" {
   headers = { Authorization = "Bearer header-token", "X-Api-Key" = "header-key", "X-Team" = "blue" }
   models "a" { apiKey = "model-key" headers = { Cookie = "model-cookie" } }
   models "b" { baseUrl = "http://only-token@h" }
-}`, "/", map[string]string{"KEY": "key-of-env"})
+}
+providers "ollama" { apiKey = "Ollama" models "c" { apiKey = "ollama" } }`, "/", map[string]string{"KEY": "key-of-env"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ providers "openai" {
 			t.Errorf("%q is no secret", want)
 		}
 	}
-	for _, not := range []string{"blue", "someone", ""} {
+	for _, not := range []string{"blue", "someone", "", "Ollama", "ollama"} {
 		if slices.Contains(got, not) {
 			t.Errorf("%q is a secret", not)
 		}

@@ -11,11 +11,18 @@ import (
 // secrets gives everything of the configuration that must never be told.
 func (c *Config) secrets() []string {
 	var all []string
+	key := func(p Provider, key string) {
+		if !strings.EqualFold(key, p.Name) { // servers without keys are often given their name for one
+			all = append(all, key)
+		}
+	}
 	for _, p := range c.Providers {
-		all = append(all, p.APIKey, inURL(p.BaseURL), inURL(p.Proxy))
+		key(p, p.APIKey)
+		all = append(all, inURL(p.BaseURL), inURL(p.Proxy))
 		all = append(all, inHeaders(p.Headers)...)
 		for _, m := range p.Models {
-			all = append(all, m.APIKey, inURL(m.BaseURL))
+			key(p, m.APIKey)
+			all = append(all, inURL(m.BaseURL))
 			all = append(all, inHeaders(m.Headers)...)
 		}
 	}

@@ -53,8 +53,8 @@ type Replace struct {
 	With  []chat.Message `json:"with"`
 }
 
-// Log is where a run writes its facts; session implements it. All methods are called
-// on the run's goroutine and return when the facts are written and told, in order.
+// Log is where a run writes its facts; session implements it. Write and Commit are
+// called on the run's goroutine and return when the facts are written and told, in order.
 type Log interface {
 	// Write appends a group of facts.
 	Write(ctx context.Context, facts ...Fact) error
@@ -62,7 +62,8 @@ type Log interface {
 	Commit(ctx context.Context, facts ...Fact) error
 	// Delta hands in a piece of a stream (text_delta, reasoning_delta,
 	// tool_input_delta, tool_output_delta). It may be merged with its neighbours and
-	// told up to 10 ms later; it is always before the next fact.
+	// told up to 10 ms later; it is always before the next fact. Tools that run at the
+	// same time call it from their own goroutines.
 	Delta(ctx context.Context, p event.Payload) error
 }
 

@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/a3s-lab/liba3s/runtime/chat"
@@ -29,16 +28,16 @@ func asTold(line []byte, f record.Fact) record.Fact {
 	return f
 }
 
-// withoutSecrets gives the error of a run as it is told.
+// withoutSecrets gives the error of a run as it is told. Details that cannot be told are
+// left out.
 func withoutSecrets(f *fault.Error, r *policy.Redactor) *fault.Error {
 	c := *f
 	c.Message = r.String(f.Message)
-	c.Details = maps.Clone(f.Details)
-	for k, v := range c.Details {
-		if s, ok := v.(string); ok {
-			c.Details[k] = r.String(s)
-		}
+	details, err := cleanedValue(f.Details, r)
+	if err != nil {
+		details = nil
 	}
+	c.Details = details
 	return &c
 }
 
