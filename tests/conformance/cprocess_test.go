@@ -68,7 +68,7 @@ func startProcess(t *testing.T) *process {
 	root, err := native.Root()
 	dir := t.TempDir()
 	if err == nil {
-		err = native.Library(root, dir)
+		err = native.Library(root, dir, "")
 	}
 	var program string
 	if err == nil {
