@@ -139,6 +139,8 @@ providers "local" {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b, _ = json.Marshal(told)
+	leaks(t, "the stream of a second run", b)
 	told, err = play(t, s, "now it fails")
 	if err == nil {
 		t.Fatal("no failure")
