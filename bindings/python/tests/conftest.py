@@ -97,10 +97,7 @@ class Place:
 
     def session(self, script: str, **options: Any) -> Session:
         """A session of such an agent."""
-        wanted = SessionOptions()
-        for name, value in options.items():
-            setattr(wanted, name, value)
-        return self.agent(script).session(str(self.workspace), wanted)
+        return opened(self, self.agent(script), **options)
 
 
 @pytest.fixture
@@ -115,6 +112,29 @@ def place(library: None, tmp_path: Path) -> Iterator[Place]:
     while alive() and time.monotonic() < until:
         time.sleep(0.005)
     assert alive() == {}
+
+
+@pytest.fixture
+def host(place: Place) -> Place:
+    """A place whose agent uses the model of this program."""
+    place.acl.write_text('default_model = "host/mine"\n')
+    return place
+
+
+def opened(place: Place, agent: Agent, **options: Any) -> Session:
+    """A session of an agent in a place."""
+    wanted = SessionOptions()
+    for name, value in options.items():
+        setattr(wanted, name, value)
+    return agent.session(str(place.workspace), wanted)
+
+
+def until(what: Callable[[], Any]) -> None:
+    """Waits for something that happens in another thread."""
+    end = time.monotonic() + 10
+    while not what():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.002)
 
 
 def alive() -> dict[str, int]:
