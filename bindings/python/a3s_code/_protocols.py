@@ -82,7 +82,7 @@ class SessionStore(Protocol):
     as they were. It is asked while a session writes, so it must not wait for that session."""
 
     def load(self, id: str, start: int, limit: int) -> Maybe[HostStoreLoaded | None]:
-        """The snapshot of a session, its ``generation``, and its ``facts`` from number ``start``
+        """The snapshot of a session, its ``generation`` (1 before the first save), and its ``facts`` from number ``start``
         on, at most ``limit``; None for a session that is not kept. With fewer facts than there
         are, ``count`` says how many there are."""
 

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, cast
 
 from a3s_code import Agent, ToolContext, ToolResult
 
@@ -195,7 +195,7 @@ class Desk:
             if "error" in answer:
                 raise type(answer["error"]["type"], (Exception,), {})(answer["error"]["message"])
             if answer.get("garbage"):
-                return ToolResult(output=answer["garbage"] and 5)
+                return ToolResult(output=cast(Any, 5))
             output = answer.get("output", text)
             if "exit_code" in answer or "metadata" in answer:
                 return ToolResult(output=output, exit_code=answer.get("exit_code", 0), metadata=answer.get("metadata"))

@@ -17,11 +17,13 @@ from conftest import HERE, Place
 ROOT = HERE.parents[2]
 EXAMPLE = ROOT / "examples" / "python" / "first_light.py"
 GUIDE = HERE.parent / "README.md"
-BLOCKS = re.findall(r"^## (.+?)$|^```python\n(.*?)^```", GUIDE.read_text(), re.M | re.S)
+BLOCKS = re.findall(r"^##+ (.+?)$|^```python\n(.*?)^```", GUIDE.read_text(), re.M | re.S)
 
 SCRIPTS = {
     "Your own tools": 'call weather {"city": "Kyoto"}\ncall count {"path": "a.txt"}\nend\nsay It is fine.\nend\n',
     "Questions before a call runs": 'call write {"file_path": "haiku.txt", "content": "old pond"}\nend\nsay Done.\nend\n',
+    "A permission checker": 'call write {"file_path": "plan.py", "content": "x"}\nend\nsay Done.\nend\n',
+    "A workspace": 'call write {"file_path": "b.txt", "content": "x"}\nend\nsay Done.\nend\n',
     "A first program": 'call read {"file_path": "a.txt"}\nend\nsay In a.txt.\nend\n',
 }
 PRINTED = {
@@ -31,6 +33,14 @@ PRINTED = {
     "Your own tools": ["It is fine."],
     "Questions before a call runs": ["write {'file_path': 'haiku.txt', 'content': 'old pond'}"],
     "Going on later": ["2 completed"],
+    "A model": ["HELLO THERE "],
+    "A permission checker": ["only notes may be written"],
+    "Background": ["one"],
+    "A command": ["2 in script/main"],
+    "A session store": ["4"],
+    "A workspace": ["['a.txt', 'b.txt']"],
+    "Log lines": ["warn context provider broken was left out: RuntimeError: not today"],
+    "The HTTP of a provider": ["LLM error: the host's transport \"http\" failed: URLError: <urlopen error [Errno 111] Connection refused>"],
 }
 
 
