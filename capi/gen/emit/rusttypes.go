@@ -239,7 +239,13 @@ func (r *rustTypes) options(table []option) []byte {
 			doc += " In this version: " + o.State + "."
 		}
 		rustDoc(w, "    ", doc)
-		w.f("    %s: %s = %s,\n", o.Name, cmp.Or(typ, "Value"), "with_"+o.Name)
+		// A number as it is written has no type that converts by itself.
+		typ = cmp.Or(typ, "Value")
+		given := "impl Into<" + typ + ">"
+		if typ == "u64" || typ == "f64" || typ == "bool" {
+			given = typ
+		}
+		w.f("    %s: %s = with_%s(%s),\n", o.Name, typ, o.Name, given)
 	}
 	w.f("}\n")
 	return w.Bytes()

@@ -245,3 +245,7 @@ impl Visitor<'_> for Id<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "decode_test.rs"]
+mod tests;

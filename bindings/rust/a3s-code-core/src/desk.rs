@@ -47,11 +47,13 @@ enum Runner {
 
 impl Runner {
     fn for_tool(tool: &Tool) -> Self {
+        if tool.blocks {
+            return Self::Thread;
+        }
         #[cfg(feature = "tokio")]
-        if let (false, Ok(handle)) = (tool.blocks, tokio::runtime::Handle::try_current()) {
+        if let Ok(handle) = tokio::runtime::Handle::try_current() {
             return Self::Tokio(handle);
         }
-        let _ = tool;
         Self::Thread
     }
 }

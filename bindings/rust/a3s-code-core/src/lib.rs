@@ -73,6 +73,11 @@ mod sync;
 mod tool;
 mod wire;
 
+// The programs of the guide are compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Guide;
+
 pub use agent::{Agent, SessionBuilder};
 pub use builder::{AgentBuilder, ProcessLimits};
 pub use call::Call;

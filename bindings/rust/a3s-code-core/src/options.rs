@@ -12,7 +12,7 @@ pub use crate::stores::*;
 
 /// Makes the options of the generated list: a field and a setter each.
 macro_rules! options {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $with:ident,)*) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $with:ident($given:ty),)*) => {
         /// What a session may do and how. What is None keeps the default of the agent or the
         /// library. Options are added over time: fill in the rest with `..SessionOptions::new()`.
         ///
@@ -35,7 +35,7 @@ macro_rules! options {
         impl SessionOptions {
             $($(#[$doc])*
             #[must_use]
-            pub fn $with(mut self, value: impl Into<$type>) -> Self {
+            pub fn $with(mut self, value: $given) -> Self {
                 self.$name = Some(value.into());
                 self
             })*

@@ -305,7 +305,7 @@ fn what_is_dropped_is_cancelled() {
     assert_eq!(session.runs().wait().unwrap()[0].status, "cancelled");
     // The session is free, and nothing of the dropped call is left.
     kit::eventually("no call", || a3s_code_core::stats().unwrap()["calls"] == 0);
-    let _ = session.tool("bash", json!({ "command": "sleep 60" })); // never begun
+    drop(session.tool("bash", json!({ "command": "sleep 60" }))); // never begun
 }
 
 /// An operation that was begun by a poll can be waited for.

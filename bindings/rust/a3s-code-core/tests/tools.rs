@@ -207,6 +207,7 @@ fn a_call_has_a_time_limit() {
     let tool = Tool::blocking("slow", "Is slow.", json!({ "type": "object" }), |_: Value, ctx| {
         assert!(ctx.remaining().unwrap() <= Duration::from_millis(50));
         assert!(ctx.wait_cancelled(Duration::from_secs(20)));
+        futures::executor::block_on(ctx.cancelled()); // its deadline has passed; the library says so a moment later
         Ok("too late")
     });
     session.register_tool(tool.timeout(Duration::from_millis(50))).unwrap();

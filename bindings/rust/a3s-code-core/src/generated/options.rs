@@ -8,126 +8,126 @@ use crate::options::*;
 crate::options::options! {
     /// Model of this session as provider/model; host/NAME is a model that the host registered. Default:
     /// default_model.
-    model: String = with_model,
+    model: String = with_model(impl Into<String>),
     /// Sampling temperature; applied only if model is set too. Default: the provider's.
-    temperature: f64 = with_temperature,
+    temperature: f64 = with_temperature(f64),
     /// Tokens for reasoning; applied only if model is set too. Default: the configuration's.
-    thinking_budget: u64 = with_thinking_budget,
+    thinking_budget: u64 = with_thinking_budget(u64),
     /// Log probabilities of an OpenAI-compatible model. Default: false. In this version: default only.
-    llm_logprobs: bool = with_llm_logprobs,
+    llm_logprobs: bool = with_llm_logprobs(bool),
     /// Number of log probabilities. Default: none. In this version: refused.
-    llm_top_logprobs: u64 = with_llm_top_logprobs,
+    llm_top_logprobs: u64 = with_llm_top_logprobs(u64),
     /// Time limit of one model call in milliseconds. Default: none.
-    llm_api_timeout_ms: u64 = with_llm_api_timeout_ms,
+    llm_api_timeout_ms: u64 = with_llm_api_timeout_ms(u64),
     /// Takes the place of the first line of the system prompt. Default: none.
-    role: String = with_role,
+    role: String = with_role(impl Into<String>),
     /// Appended to the system prompt. Default: none.
-    guidelines: String = with_guidelines,
+    guidelines: String = with_guidelines(impl Into<String>),
     /// Takes the place of the section on answers. Default: none.
-    response_style: String = with_response_style,
+    response_style: String = with_response_style(impl Into<String>),
     /// Appended last to the system prompt. Default: none.
-    extra: String = with_extra,
+    extra: String = with_extra(impl Into<String>),
     /// Auto (behaves as disabled) or disabled; enabled is refused. Default: auto.
-    planning_mode: String = with_planning_mode,
+    planning_mode: String = with_planning_mode(impl Into<String>),
     /// Older form of planning_mode. Default: none. In this version: default only.
-    planning: bool = with_planning,
+    planning: bool = with_planning(bool),
     /// Goal extraction and checks. Default: false. In this version: default only.
-    goal_tracking: bool = with_goal_tracking,
+    goal_tracking: bool = with_goal_tracking(bool),
     /// Tool rounds of one run. Default: 50.
-    max_tool_rounds: u64 = with_max_tool_rounds,
+    max_tool_rounds: u64 = with_max_tool_rounds(u64),
     /// Malformed calls in a row before the run fails. Default: 2.
-    max_parse_retries: u64 = with_max_parse_retries,
+    max_parse_retries: u64 = with_max_parse_retries(u64),
     /// Time limit of one tool call; running out is a failed result. Default: none.
-    tool_timeout_ms: u64 = with_tool_timeout_ms,
+    tool_timeout_ms: u64 = with_tool_timeout_ms(u64),
     /// Failed attempts in a row of one model call before the run fails. Default: 3.
-    circuit_breaker_threshold: u64 = with_circuit_breaker_threshold,
+    circuit_breaker_threshold: u64 = with_circuit_breaker_threshold(u64),
     /// Identical calls in a row before they are refused. Default: 3.
-    duplicate_tool_call_threshold: u64 = with_duplicate_tool_call_threshold,
+    duplicate_tool_call_threshold: u64 = with_duplicate_tool_call_threshold(u64),
     /// Time limit of a whole run. Default: none.
-    max_execution_time_ms: u64 = with_max_execution_time_ms,
+    max_execution_time_ms: u64 = with_max_execution_time_ms(u64),
     /// Follow-up when the model stops early; behaves as off. Default: true. In this version: default only.
-    continuation_enabled: bool = with_continuation_enabled,
+    continuation_enabled: bool = with_continuation_enabled(bool),
     /// Follow-ups of one run. Default: 3. In this version: default only.
-    max_continuation_turns: u64 = with_max_continuation_turns,
+    max_continuation_turns: u64 = with_max_continuation_turns(u64),
     /// Replace older messages by a summary when the window fills. Default: false.
-    auto_compact: bool = with_auto_compact,
+    auto_compact: bool = with_auto_compact(bool),
     /// Share of the window that triggers compaction, above 0 and up to 1. Default: 0.8.
-    auto_compact_threshold: f64 = with_auto_compact_threshold,
+    auto_compact_threshold: f64 = with_auto_compact_threshold(f64),
     /// Window used for compaction. Default: the model's, else 200000.
-    max_context_tokens: u64 = with_max_context_tokens,
+    max_context_tokens: u64 = with_max_context_tokens(u64),
     /// Bounds of the artifacts kept. Default: 256 artifacts, 16 MiB.
-    artifact_store_limits: ArtifactStoreLimits = with_artifact_store_limits,
+    artifact_store_limits: ArtifactStoreLimits = with_artifact_store_limits(impl Into<ArtifactStoreLimits>),
     /// Which calls may run. Default: none.
-    permission_policy: PermissionPolicy = with_permission_policy,
+    permission_policy: PermissionPolicy = with_permission_policy(impl Into<PermissionPolicy>),
     /// Whether and how the host is asked. Default: disabled.
-    confirmation_policy: ConfirmationPolicy = with_confirmation_policy,
+    confirmation_policy: ConfirmationPolicy = with_confirmation_policy(impl Into<ConfirmationPolicy>),
     /// Pattern redaction and taint tracking. Default: none. In this version: refused.
-    security_provider: Value = with_security_provider,
+    security_provider: Value = with_security_provider(impl Into<Value>),
     /// Folders of skills. Default: \[]. In this version: default only.
-    skill_dirs: Vec<String> = with_skill_dirs,
+    skill_dirs: Vec<String> = with_skill_dirs(impl Into<Vec<String>>),
     /// Compatibility flag. Default: false. In this version: default only.
-    builtin_skills: bool = with_builtin_skills,
+    builtin_skills: bool = with_builtin_skills(bool),
     /// Skills given as text. Default: \[]. In this version: default only.
-    inline_skills: Value = with_inline_skills,
+    inline_skills: Value = with_inline_skills(impl Into<Value>),
     /// Skills limit tools. Default: false. In this version: default only.
-    enforce_active_skill_tool_restrictions: bool = with_enforce_active_skill_tool_restrictions,
+    enforce_active_skill_tool_restrictions: bool = with_enforce_active_skill_tool_restrictions(bool),
     /// Folders of agents. Default: \[]. In this version: default only.
-    agent_dirs: Vec<String> = with_agent_dirs,
+    agent_dirs: Vec<String> = with_agent_dirs(impl Into<Vec<String>>),
     /// Agents given as data. Default: \[]. In this version: default only.
-    worker_agents: Value = with_worker_agents,
+    worker_agents: Value = with_worker_agents(impl Into<Value>),
     /// Delegation by the runtime. Default: off. In this version: default only.
-    auto_delegation: Value = with_auto_delegation,
+    auto_delegation: Value = with_auto_delegation(impl Into<Value>),
     /// Automatic fan-out; there is nothing to fan out. Default: true. In this version: default only.
-    auto_parallel: bool = with_auto_parallel,
+    auto_parallel: bool = with_auto_parallel(bool),
     /// Task tools; there are none to expose. Default: true. In this version: default only.
-    manual_delegation_enabled: bool = with_manual_delegation_enabled,
+    manual_delegation_enabled: bool = with_manual_delegation_enabled(bool),
     /// Parallel delegated tasks. Default: 8. In this version: default only.
-    max_parallel_tasks: u64 = with_max_parallel_tasks,
+    max_parallel_tasks: u64 = with_max_parallel_tasks(u64),
     /// Lane queue. Default: none. In this version: refused.
-    queue_config: Value = with_queue_config,
+    queue_config: Value = with_queue_config(impl Into<Value>),
     /// Web search. Default: none. In this version: refused.
-    search_config: Value = with_search_config,
+    search_config: Value = with_search_config(impl Into<Value>),
     /// Budget checks by the host. Default: none. In this version: refused.
-    budget_guard: Value = with_budget_guard,
+    budget_guard: Value = with_budget_guard(impl Into<Value>),
     /// Long-term memory. Default: none. In this version: refused.
-    memory_store: Value = with_memory_store,
+    memory_store: Value = with_memory_store(impl Into<Value>),
     /// Git over HTTP. Default: none. In this version: refused.
-    remote_git: Value = with_remote_git,
+    remote_git: Value = with_remote_git(impl Into<Value>),
     /// JSONL trajectory. Default: none. In this version: refused.
-    trajectory_path: String = with_trajectory_path,
+    trajectory_path: String = with_trajectory_path(impl Into<String>),
     /// JSONL trajectory. Default: off. In this version: default only.
-    trajectory_mode: String = with_trajectory_mode,
+    trajectory_mode: String = with_trajectory_mode(impl Into<String>),
     /// JSONL trajectory. Default: none. In this version: refused.
-    trajectory_max_text_bytes: u64 = with_trajectory_max_text_bytes,
+    trajectory_max_text_bytes: u64 = with_trajectory_max_text_bytes(u64),
     /// JSONL trajectory. Default: none. In this version: refused.
-    trajectory_include_messages: bool = with_trajectory_include_messages,
+    trajectory_include_messages: bool = with_trajectory_include_messages(bool),
     /// Where the files are: {"kind": "local", "root"}, or {"kind": "host", "name"} for a workspace that the
     /// host registered. Default: local.
-    workspace_backend: WorkspaceBackend = with_workspace_backend,
+    workspace_backend: WorkspaceBackend = with_workspace_backend(impl Into<WorkspaceBackend>),
     /// Keeps the session beyond the process: {"kind": "file", "dir"}, {"kind": "memory", "instance_id"}, or
     /// {"kind": "host", "name"} for a store that the host registered. Default: the configuration's
     /// sessions_dir, else none.
-    session_store: SessionStore = with_session_store,
+    session_store: SessionStore = with_session_store(impl Into<SessionStore>),
     /// Save after every run of the session's own transcript. Default: false.
-    auto_save: bool = with_auto_save,
+    auto_save: bool = with_auto_save(bool),
     /// With a store: keep every fact, so that an unsaved session resumes; false keeps saved snapshots only.
     /// Default: true.
-    journal: bool = with_journal,
+    journal: bool = with_journal(bool),
     /// How long a run without a store waits for a slow reader before events are lost to it. Default: 60000.
-    stall_timeout_ms: u64 = with_stall_timeout_ms,
+    stall_timeout_ms: u64 = with_stall_timeout_ms(u64),
     /// Name of the session, up to 128 bytes. Default: generated.
-    session_id: String = with_session_id,
+    session_id: String = with_session_id(impl Into<String>),
     /// Fixed ids and clock, for the same journal every time. Default: the system.
-    host_env: HostEnvConfig = with_host_env,
+    host_env: HostEnvConfig = with_host_env(impl Into<HostEnvConfig>),
     /// Opaque label. Default: none.
-    tenant_id: String = with_tenant_id,
+    tenant_id: String = with_tenant_id(impl Into<String>),
     /// Opaque label. Default: none.
-    principal: String = with_principal,
+    principal: String = with_principal(impl Into<String>),
     /// Opaque label. Default: none.
-    agent_template_id: String = with_agent_template_id,
+    agent_template_id: String = with_agent_template_id(impl Into<String>),
     /// Opaque label. Default: none.
-    correlation_id: String = with_correlation_id,
+    correlation_id: String = with_correlation_id(impl Into<String>),
     /// What is kept of runs in memory and snapshot. Default: 64 runs, 2048 events and 8 MiB a run, 8192
     /// traces.
-    retention_limits: RetentionLimits = with_retention_limits,
+    retention_limits: RetentionLimits = with_retention_limits(impl Into<RetentionLimits>),
 }
