@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, AsyncIterator
+from typing import TYPE_CHECKING, Any
 
 from . import _ffi
-from ._errors import CodeError, ExtensionError
+from ._errors import CodeError
 from ._events import decode_batch
-from ._tools import Call, Context, Supplied, _current
-from ._wire import dumps
-from ._workers import private_loop, workers
 
 if TYPE_CHECKING:
     import logging
+
+    from ._tools import Context, Supplied
 
 
 def _log() -> logging.Logger:
@@ -107,7 +105,9 @@ class Desk:
             _log().debug("request not served", exc_info=err)
             if type == "host_request":
                 self._open.pop(frame["request"], None)
-                self._answer(frame["request"], _failure(err))
+                from ._answers import failure
+
+                self._answer(frame["request"], failure(err))
 
     def _hear(self, type: str, frame: dict[str, Any]) -> None:
         if type == "host_cancel":
@@ -130,52 +130,14 @@ class Desk:
         context = supplied.context(self.agent, frame)
         call = supplied.serve(context.op, frame.get("params") or {}, context)
         self._open[context._request] = context
-        if call.is_async:
-            self._spawn(supplied, context, call)
-        else:
-            workers.submit(lambda: self._run(supplied, context, call))
+        from ._answers import begin  # needed by programs that supply something only
+
+        begin(self, supplied, context, call)
 
     # --- answering ---
 
-    def _run(self, supplied: Supplied, context: Context, call: Call) -> None:
-        token = _current.set(context)
-        try:
-            value = call.run()
-            if _needs_loop(value):
-                self._spawn(supplied, context, call._replace(run=lambda: value))
-                return
-            answer = dumps({"result": call.result(_consume(context, call, value))}, "host.reply")
-        except BaseException as err:
-            answer = _raised(context, err)
-        finally:
-            _current.reset(token)
-        self._end(context, answer)
-
-    def _spawn(self, supplied: Supplied, context: Context, call: Call) -> None:
-        import asyncio
-
-        coroutine = self._run_async(context, call)
-        loop = supplied.loop if supplied.loop is not None and supplied.loop.is_running() else private_loop()
-        try:
-            context._task = asyncio.run_coroutine_threadsafe(coroutine, loop)
-        except RuntimeError:
-            coroutine.close()
-            raise
-        if context._cancelled.is_set():
-            context._cancel(context.reason)
-
-    async def _run_async(self, context: Context, call: Call) -> None:
-        _current.set(context)  # in the task's own copy
-        try:
-            value = call.run()
-            if hasattr(value, "__await__"):
-                value = await value
-            answer = dumps({"result": call.result(await _consume_async(context, call, value))}, "host.reply")
-        except BaseException as err:
-            answer = _raised(context, err)
-        self._end(context, answer)
-
-    def _end(self, context: Context, answer: bytes) -> None:
+    def end(self, context: Context, answer: bytes) -> None:
+        """Hands in the answer to a request."""
         self._open.pop(context._request, None)
         context._task = None
         if context.remaining() == 0.0:
@@ -190,139 +152,3 @@ class Desk:
                 _log().debug("the answer to request %d came too late", request)
         except CodeError as err:
             _log().debug("the answer to request %d was not taken: %s", request, err)
-
-
-class _Withdrawn(Exception):
-    """Nobody waits for the rest of an answer."""
-
-
-def _needs_loop(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return any(hasattr(v, "__aiter__") for v in value)
-    return hasattr(value, "__await__") or hasattr(value, "__aiter__")
-
-
-def _is_iterable(value: Any) -> bool:
-    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, bytearray, tuple, Mapping))
-
-
-def _consume(context: Context, call: Call, value: Any) -> Any:
-    """What the result is made of; what an iterator gives before is told as chunks."""
-    if call.head is not None:
-        first, value = call.head(value)
-        if first is not None and not context._chunk(first):
-            raise _Withdrawn
-    if call.gather and _is_iterable(value):
-        return list(value)
-    if call.piece is None or not _is_iterable(value):
-        return value
-    end: Any = None
-    try:
-        iterator = iter(value)
-        while True:
-            try:
-                item = next(iterator)
-            except StopIteration as stop:
-                return _joined(end, stop.value)
-            piece = call.piece(item)
-            if piece is None:
-                end = _joined(end, item)
-            elif context.cancelled or not context._chunk(piece):
-                raise _Withdrawn
-    finally:
-        close = getattr(value, "close", None)
-        if close is not None:
-            close()
-
-
-async def _consume_async(context: Context, call: Call, value: Any) -> Any:
-    if call.head is not None:
-        first, value = call.head(value)
-        if first is not None and not await _chunk_async(context, first):
-            raise _Withdrawn
-    if not hasattr(value, "__aiter__"):
-        if call.piece is None or not _is_iterable(value):
-            return list(value) if call.gather and _is_iterable(value) else value
-        value = _in_loop(value)
-    if call.piece is None and not call.gather:
-        raise TypeError(f"{context.kind}/{context.op} cannot be answered in pieces")
-    gathered: list[Any] = []
-    end: Any = None
-    try:
-        async for item in value:
-            piece = call.piece(item) if call.piece is not None else None
-            if call.gather:
-                gathered.append(item)
-            elif piece is None:
-                end = _joined(end, item)
-            elif context.cancelled or not await _chunk_async(context, piece):
-                raise _Withdrawn
-    finally:
-        close = getattr(value, "aclose", None)
-        if close is not None:
-            await close()
-    return gathered if call.gather else end
-
-
-async def _in_loop(items: Any) -> AsyncIterator[Any]:
-    for item in items:
-        yield item
-
-
-def _joined(end: Any, more: Any) -> Any:
-    if isinstance(end, Mapping) and isinstance(more, Mapping):
-        return {**end, **more}
-    return end if more is None else more
-
-
-async def _chunk_async(context: Context, piece: dict[str, Any]) -> bool:
-    """Handing a chunk in waits while the library is behind, and a loop must not."""
-    import asyncio
-    import concurrent.futures
-
-    told: concurrent.futures.Future[bool] = concurrent.futures.Future()
-
-    def tell() -> None:
-        if not told.set_running_or_notify_cancel():
-            return
-        try:
-            told.set_result(context._chunk(piece))
-        except BaseException as err:
-            told.set_exception(err)
-
-    workers.submit(tell)
-    return await asyncio.wrap_future(told)
-
-
-# --- failures ---
-
-_KINDS: tuple[tuple[type[BaseException], str], ...] = (
-    (FileNotFoundError, "not_found"), (FileExistsError, "exists"), (PermissionError, "denied"),
-    (NotADirectoryError, "invalid"), (IsADirectoryError, "invalid"), (NotImplementedError, "unsupported"),
-)
-
-
-def _raised(context: Context, err: BaseException) -> bytes:
-    _log().debug("%s %s failed", context.kind, context.name, exc_info=err)
-    return _failure(err)
-
-
-def _failure(err: BaseException) -> bytes:
-    name = type(err).__name__
-    if name == "CancelledError" or isinstance(err, _Withdrawn):
-        name = "Cancelled"
-    said: dict[str, Any] = {"type": name, "message": (str(err) or name).encode("utf-8", "replace").decode()}
-    kind = next((kind for cls, kind in _KINDS if isinstance(err, cls)), None)
-    if isinstance(err, (ExtensionError, CodeError)):
-        kind = err.kind
-        if err.retryable:
-            said["retryable"] = True
-        if isinstance(err, ExtensionError) and err.retry_after_ms is not None:
-            said["retry_after_ms"] = err.retry_after_ms
-    if kind:
-        said["kind"] = kind
-    try:
-        details = {"details": err.details} if isinstance(err, (ExtensionError, CodeError)) and err.details else {}
-        return dumps({"error": {**said, **details}}, "host.reply")
-    except CodeError:  # what is said beside the words is not worth losing them
-        return dumps({"error": {"type": name, "message": said["message"]}}, "host.reply")

@@ -6,13 +6,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, overload
 
 from . import _ffi
 from ._errors import bad_type, forked
 from ._wire import dumps
-from ._workers import is_async, running_loop
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from ._desk import Desk
 
 F = TypeVar("F", bound=Callable[..., Any])
-# The request that is served in a thread or task.
-_current: ContextVar[Context] = ContextVar("a3s_code.context")
 
 
 class Context:
@@ -57,7 +53,9 @@ class Context:
         Raises:
             LookupError: this is no function that serves one.
         """
-        return _current.get()
+        from ._answers import current
+
+        return current.get()
 
     @property
     def cancelled(self) -> bool:
@@ -130,19 +128,31 @@ class Supplied:
         raise NotImplementedError
 
 
-class Call(NamedTuple):
-    """A request that is about to be answered."""
+class Call:
+    """A request that is about to be answered.
 
-    is_async: bool
-    run: Callable[[], Any]
-    # The result of the operation from what the function gave.
-    result: Callable[[Any], dict[str, Any]]
-    # What is told at once of what the function gave, and what follows; None if nothing is.
-    head: Callable[[Any], tuple[dict[str, Any] | None, Any]] | None = None
-    # A chunk from what an iterator gave; None if that is no chunk but belongs to the result.
-    piece: Callable[[Any], dict[str, Any] | None] | None = None
-    # Whether an iterator is a list that is not complete yet.
-    gather: bool = False
+    Attributes:
+        is_async: whether a loop must run it.
+        run: calls the function.
+        result: gives the result of the operation from what the function gave.
+        head: gives what is told at once of what the function gave, or None, and what follows.
+        piece: gives a chunk from what an iterator gave; None if that belongs to the result.
+        gather: whether an iterator is a list that is not complete yet.
+    """
+
+    __slots__ = ("is_async", "run", "result", "head", "piece", "gather")
+
+    def __init__(
+        self, is_async: bool, run: Callable[[], Any], result: Callable[[Any], dict[str, Any]],
+        head: Callable[[Any], tuple[dict[str, Any] | None, Any]] | None = None,
+        piece: Callable[[Any], dict[str, Any] | None] | None = None, gather: bool = False,
+    ) -> None:
+        self.is_async = is_async
+        self.run = run
+        self.result = result
+        self.head = head
+        self.piece = piece
+        self.gather = gather
 
 
 class HostTool(Supplied):
@@ -153,6 +163,7 @@ class HostTool(Supplied):
 
     def __init__(self, fn: Callable[..., Any], name: str, description: str, read_only: bool, timeout_ms: int | None) -> None:
         from ._schema import Signature  # what reads signatures is needed for tools only
+        from ._workers import is_async, running_loop
 
         self.fn = fn
         self.name = name
