@@ -109,7 +109,7 @@ func clean(t *testing.T, dir, want, program string, args ...string) {
 func script(t *testing.T, name string) (string, string) {
 	t.Helper()
 	if python == "" {
-		t.Skip("there is no python3 of 3.10 or newer")
+		t.Fatal("python3 of 3.10 or newer is missing; install it (Debian: apt-get install python3)")
 	}
 	return python, filepath.Join(root, "tests", "hosts", "python", name)
 }
