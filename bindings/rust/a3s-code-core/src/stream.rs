@@ -37,6 +37,10 @@ use crate::session::SessionInner;
 /// prompt. Dropping this leaves the run; its events stay readable with
 /// [`AgentSession::run_events`](crate::AgentSession::run_events).
 ///
+/// Read it or drop it: a run never waits for a slow reader, except that a session without a store
+/// keeps only so many events in memory. Then the run waits for what is not read yet, at most
+/// `stall_timeout_ms`, and what is lost after that is told as [`AgentEvent::Gap`].
+///
 /// Should the stream itself break off, it ends with an [`AgentEvent::Error`] that says why and
 /// that is not among the run's records.
 pub struct EventReceiver {

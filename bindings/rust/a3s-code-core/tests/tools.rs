@@ -162,6 +162,20 @@ fn failures_are_typed() {
     assert!(outcome(&ends[6]).0.contains("city") && failed[6].0.is_empty(), "against its schema: {:?}", ends[6]);
 }
 
+/// An answer that the library cannot take is told to the model as a failure.
+#[test]
+fn an_answer_that_cannot_be_taken_is_a_failure() {
+    let place = Place::new("say .\n");
+    let session = place.session();
+    let deep = |_: Value, _: ToolContext| {
+        let deep = (0..100).fold(json!(1), |inner, _| json!({ "a": inner }));
+        async move { Ok(ToolOutput::new("deep").with_metadata(deep.as_object().cloned().unwrap())) }
+    };
+    session.register_tool(Tool::with_schema::<Value>("deep", "x", json!({ "type": "object" }), deep)).unwrap();
+    let result = session.tool("deep", json!({})).wait().unwrap();
+    assert!(!result.is_ok() && result.output.contains("nested deeper"), "{result:?}");
+}
+
 /// A tool that is cancelled learns of it; the run does not wait for it.
 #[test]
 fn a_cancelled_call_is_told() {
