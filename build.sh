@@ -43,10 +43,10 @@ cmd_demo() {
   local prompt="" workspace="$PWD" config=""
   while [ $# -gt 0 ]; do
     case "$1" in
-      --workspace) workspace=${2:?--workspace needs a folder}; shift 2 ;;
-      --config) config=${2:?--config needs a file}; shift 2 ;;
+      --workspace) [ $# -gt 1 ] || die "demo: --workspace needs a folder"; workspace=$2; shift 2 ;;
+      --config) [ $# -gt 1 ] || die "demo: --config needs a file"; config=$2; shift 2 ;;
       -*) die "demo: unknown option $1; see ./build.sh help" ;;
-      *) prompt=$1; shift ;;
+      *) [ -z "$prompt" ] || die "demo: one PROMPT, in quotes"; prompt=$1; shift ;;
     esac
   done
   [ -d "$workspace" ] || die "demo: $workspace is not a folder"

@@ -3,6 +3,7 @@ package a3s
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 
 	"github.com/a3s-lab/liba3s/internal/tape"
@@ -44,7 +45,20 @@ func (s *Session) Send(ctx context.Context, prompt string, history []Message) (R
 		return result, err
 	}
 	r.Cancel("the context ended")
-	return r.Wait(context.WithoutCancel(ctx))
+	result, err = r.Wait(context.WithoutCancel(ctx))
+	return result, because(err, context.Cause(ctx))
+}
+
+// because keeps the reason of a cancelled run, so that errors.Is finds the context's
+// error.
+func because(err, cause error) error {
+	var f *Error
+	if !errors.As(err, &f) || f.Code != fault.CodeCancelled {
+		return err
+	}
+	c := *f
+	c.Err = cause
+	return &c
 }
 
 // Stream runs a prompt and yields its events. The last one is agent_end or error: a run
@@ -53,6 +67,10 @@ func (s *Session) Send(ctx context.Context, prompt string, history []Message) (R
 // off the loop leaves the run going; use Cancel to stop it.
 func (s *Session) Stream(ctx context.Context, prompt string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(Event{}, fault.From("run.start", err))
+			return
+		}
 		r, err := s.Start(prompt, nil)
 		if err != nil {
 			yield(Event{}, err)

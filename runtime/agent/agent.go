@@ -78,9 +78,12 @@ func Open(_ context.Context, s Setup) (*Agent, error) {
 		return nil, fault.Of(fault.CodeInvalidRequest, "agent.open", "cwd must be an absolute path, got %q", s.Cwd).With("field", "cwd").With("reason", fault.BadValue)
 	}
 	if s.Source != "" && s.ACL == "" && s.ACLPath == "" {
-		if line := strings.TrimSpace(s.Source); strings.HasSuffix(line, ".acl") && !strings.ContainsAny(line, "\r\n") {
+		switch line := strings.TrimSpace(s.Source); {
+		case strings.HasSuffix(line, ".acl") && !strings.ContainsAny(line, "\r\n"):
 			s.ACLPath = line
-		} else {
+		case line != "" && line[0] != '#' && !strings.ContainsAny(line, "\r\n={:"):
+			return nil, fault.Of(fault.CodeConfig, "agent.open", "%q is neither the path of a file that ends in .acl nor a configuration", line).With("field", "source")
+		default:
 			s.ACL = s.Source
 		}
 		s.Source = ""

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -117,11 +118,21 @@ func (a *Agent) usable(p Provider, m Model, fail func(acl.Pos, string, ...any) e
 	case slices.Contains(unbuilt, strings.ToLower(p.Name)):
 		return fail(p.pos, "provider %q is not built in this version", p.Name)
 	case k.needsKey && m.APIKey == "" && p.Transport == "" && !hasAuthorization(m.Headers):
-		return fail(p.pos, "provider %q needs a key and has none: set apiKey, for example apiKey = env(\"OPENAI_API_KEY\")", p.Name)
+		return fail(p.pos, "provider %q needs a key and has none: set apiKey, for example apiKey = env(\"OPENAI_API_KEY\"), and see that the variable is set", p.Name)
 	case k.wire && k.base == "" && m.BaseURL == "":
 		return fail(p.pos, "provider %q needs baseUrl: only openai and ollama have a default", p.Name)
+	case k.wire && p.Transport == "" && badURL(m.BaseURL) != nil:
+		return fail(p.pos, "baseUrl of provider %q: %v", p.Name, badURL(m.BaseURL))
 	case strings.EqualFold(p.Name, "script") && m.Script == "":
 		return fail(m.pos, "models %q of provider script needs script = \"FILE\"", m.ID)
+	}
+	return nil
+}
+
+// badURL says what is wrong with an address.
+func badURL(raw string) error {
+	if _, err := httpx.ParseURL(raw); err != nil {
+		return errors.New(fault.From("", err).Message)
 	}
 	return nil
 }
@@ -248,7 +259,7 @@ func (a *Agent) openScript(ctx context.Context, w want) (model.Client, error) {
 	}
 	c, err = script.Open(ctx, script.Config{Text: text})
 	if err != nil {
-		return nil, err
+		return nil, configAt(a.setup.ACLPath, w.m.pos, "script %q of models %q: %s", w.m.Script, w.m.ID, fault.From("", err).Message)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,11 +8,19 @@ import (
 	"github.com/a3s-lab/liba3s/internal/httpx"
 )
 
+// placeholders are what servers without keys are given for one, beside the name of their
+// provider: words of ordinary text that hide nothing.
+var placeholders = []string{
+	"ollama", "lm-studio", "lmstudio", "llama.cpp", "vllm", "local", "localhost", "not-needed", "notneeded", "not-used", "unused",
+	"no-key", "nokey", "sk-no-key", "sk-no-key-required", "no-key-required", "none", "null", "empty", "dummy", "placeholder",
+	"api-key", "api_key", "apikey", "your-api-key", "test-key", "changeme",
+}
+
 // secrets gives everything of the configuration that must never be told.
 func (c *Config) secrets() []string {
 	var all []string
 	key := func(p Provider, key string) {
-		if !strings.EqualFold(key, p.Name) { // servers without keys are often given their name for one
+		if !strings.EqualFold(key, p.Name) && !slices.Contains(placeholders, strings.ToLower(key)) {
 			all = append(all, key)
 		}
 	}

@@ -180,6 +180,9 @@ func (d *Desk) Reply(id uint64, b []byte) error {
 	if err := checkReply("host.reply", b); err != nil {
 		return err
 	}
+	if err := check("host.reply", b); err != nil {
+		return err
+	}
 	w := d.take(id)
 	if w == nil {
 		return notOpen("host.reply", id)

@@ -84,6 +84,24 @@ type Reply struct {
 	Error  *Failure        `json:"error,omitempty"`
 }
 
+// check refuses an answer that is neither of the two, so that it does not use up the one
+// answer of a request.
+func check(op string, b []byte) error {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(b, &keys); err != nil {
+		return fault.New(fault.Invalid, op, "the answer is no JSON object").With("reason", fault.BadType)
+	}
+	for k := range keys {
+		if k != "result" && k != "error" {
+			return fault.New(fault.Invalid, op, "unknown field %q: an answer is {\"result\": ...} or {\"error\": {...}}", k).With("field", k).With("reason", fault.BadValue)
+		}
+	}
+	if len(keys) != 1 {
+		return fault.New(fault.Invalid, op, "an answer has either result or error").With("reason", fault.BadValue)
+	}
+	return nil
+}
+
 func decodeReply(b []byte) (json.RawMessage, error) {
 	var r Reply
 	if err := json.Unmarshal(b, &r); err != nil {

@@ -132,8 +132,11 @@ func OpenStream(_ context.Context, h Handle, opts []byte) (*Stream, error) {
 		return nil, err
 	}
 	run, isRun := h.(*session.Run)
-	if r.FromSeq != nil && (!isRun || *r.FromSeq < 0) {
-		return nil, fault.Of(fault.CodeInvalidRequest, "stream.open", "from_seq is a number from 0 and belongs to a run's stream; that of a %s starts now", kindOf(h)).With("field", "from_seq").With("reason", fault.BadValue)
+	switch {
+	case r.FromSeq != nil && !isRun:
+		return nil, badField("stream.open", "from_seq", "belongs to the stream of a run; any other starts now")
+	case r.FromSeq != nil && *r.FromSeq < 0:
+		return nil, badField("stream.open", "from_seq", "must not be negative, got %d", *r.FromSeq)
 	}
 	switch on := h.(type) {
 	case *agent.Agent:

@@ -28,6 +28,10 @@ func parseRule(text string, as Decision, root string) (rule, error) {
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return rule{}, badPolicy("rule %q of %s is not valid text", text, as)
 	}
+	if _, after, open := strings.Cut(trimmed, "("); as != Allow && open && (after == ")" || !strings.HasSuffix(after, ")")) {
+		// It would match nothing: a slip must not open what was to be closed.
+		return rule{}, badPolicy("rule %q of %s has no whole pattern; write Tool or Tool(pattern)", text, as)
+	}
 	r := rule{text: text, any: true}
 	name := trimmed
 	if before, after, ok := strings.Cut(trimmed, "("); ok && strings.HasSuffix(after, ")") {

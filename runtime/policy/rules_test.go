@@ -81,10 +81,10 @@ func TestWarnings(t *testing.T) {
 		want string // part of the only warning; empty for none
 	}{
 		{"clean", Policy{Allow: []string{"read", "bash(git status:*)", "mcp__x__y", "Grep"}, Deny: []string{"write(secrets/**)", "bash(rm:*)"}}, ""},
-		{"unbalanced rule", Policy{Deny: []string{"bash(rm"}}, "the parentheses do not balance, so it is taken for a tool"},
+		{"unbalanced rule", Policy{Allow: []string{"bash(rm"}}, "the parentheses do not balance, so it is taken for a tool"},
 		{"unbalanced pattern", Policy{Deny: []string{"bash(a(b)"}}, "inside the pattern do not balance"},
 		{"pattern without parentheses", Policy{Deny: []string{"bash rm:*"}}, "put the pattern in parentheses"},
-		{"empty pattern", Policy{Deny: []string{"read()"}}, "an empty pattern matches nothing"},
+		{"empty pattern", Policy{Allow: []string{"read()"}}, "an empty pattern matches nothing"},
 		{"parent", Policy{Allow: []string{"read(../x)"}}, `without ".."`},
 		{"folder with a slash", Policy{Allow: []string{"read(src/)"}}, "write src/**"},
 		{"home", Policy{Deny: []string{"read(~/.ssh/**)"}}, "~ is not expanded"},
@@ -95,7 +95,7 @@ func TestWarnings(t *testing.T) {
 		{"repeated", Policy{Allow: []string{"read", "read"}}, "repeats a rule of allow"},
 		{"unknown tool", Policy{Deny: []string{"bassh"}}, "no tool of this session has such a name"},
 		{"unknown glob", Policy{Deny: []string{"x*"}}, "no tool of this session has such a name"},
-		{"disabled", Policy{Deny: []string{"bash", "read()"}, Enabled: new(false)}, "no rule is in force"},
+		{"disabled", Policy{Deny: []string{"bash"}, Allow: []string{"read()"}, Enabled: new(false)}, "no rule is in force"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

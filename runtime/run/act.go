@@ -87,6 +87,11 @@ func (s *state) start(ctx context.Context, b *batch, call chat.Call) error {
 	if ctx.Err() != nil {
 		return refuse(cancelled(call, notStarted), ctx.Err())
 	}
+	if s.tainted[call.ID] {
+		const why = "its arguments hold a credential of the configuration"
+		r := chat.Fail(chat.ErrorKind{Type: chat.PermissionDenied, Message: why}, fmt.Sprintf("Permission denied for tool %q: %s. The call was not run; leave the credential out.", call.Name, why))
+		return refuse(r, s.log.Write(ctx, record.Fact{Event: event.PermissionDenied{ToolID: call.ID, ToolName: call.Name, Args: call.Args, Reason: why}}))
+	}
 	t, known := s.Tools.Get(call.Name)
 	v := s.gate.Check(ctx, s.question(call, t, known))
 	if err := s.verdict(ctx, call, v); err != nil {

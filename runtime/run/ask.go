@@ -23,7 +23,13 @@ func (s *state) ask(ctx context.Context, turn int, req model.Request) (model.Ans
 	}
 	t := &teller{state: s}
 	reply, err := model.Collect(ctx, s.Model.Stream(ctx, req), func(c model.Chunk) error { return t.tell(ctx, c) })
-	reply.Message = s.scrub(t.name(reply.Message))
+	raw := t.name(reply.Message)
+	reply.Message = s.scrub(raw)
+	for i, b := range raw.Content {
+		if b.Type == chat.ToolUse && (b.Name != reply.Message.Content[i].Name || !bytes.Equal(b.Input, reply.Message.Content[i].Input)) {
+			s.tainted[b.ID] = true
+		}
+	}
 	if err != nil {
 		return reply, err
 	}
@@ -88,8 +94,9 @@ func (t *teller) name(m chat.Message) chat.Message {
 	return m
 }
 
-// scrub takes the known secrets out of a message, so that what is shown, asked, run,
-// kept and sent on is one and the same.
+// scrub takes the known secrets out of a message, so that what is shown, asked, kept and
+// sent on is one and the same. A call that loses one is not run: without it it is another
+// call, and with it it hands a credential of the configuration to a tool.
 func (e *Engine) scrub(m chat.Message) chat.Message {
 	m.ReasoningContent = e.Redact(m.ReasoningContent)
 	m.Content = slices.Clone(m.Content)

@@ -73,9 +73,10 @@ type state struct {
 	tools    []chat.ToolSpec
 	messages []chat.Message
 	usage    chat.Usage
-	reported int  // tokens of the latest answer's conversation, as the provider counted
-	pruned   bool // old tool output is left out of requests
-	stuck    bool // compaction could not help; said once (case TOK-01)
+	reported int             // tokens of the latest answer's conversation, as the provider counted
+	pruned   bool            // old tool output is left out of requests
+	tainted  map[string]bool // ids of calls whose arguments hold a secret
+	stuck    bool            // compaction could not help; said once (case TOK-01)
 }
 
 // Run asks and acts until the model stops. The error is how the run failed; whatever it
@@ -98,7 +99,7 @@ func (e *Engine) Run(ctx context.Context, in Input, log record.Log) (Outcome, er
 	if known != "" {
 		system += "\n\n" + known
 	}
-	s := &state{Engine: e, in: in, log: log, gate: e.Gate.Run(), system: system, messages: in.Messages, tools: e.visible(ctx)}
+	s := &state{Engine: e, in: in, log: log, gate: e.Gate.Run(), system: system, messages: in.Messages, tools: e.visible(ctx), tainted: map[string]bool{}}
 	if in.Isolated { // the session's own transcript holds no secret
 		for i, m := range s.messages {
 			s.messages[i] = e.scrub(m)

@@ -30,6 +30,7 @@ func (s *Session) Tool(ctx context.Context, name string, args json.RawMessage) (
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
+	caller := ctx
 	ctx, cancel, err := s.beginDirect(ctx)
 	if err != nil {
 		return ToolResult{}, err
@@ -60,6 +61,9 @@ func (s *Session) Tool(ctx context.Context, name string, args json.RawMessage) (
 	facts := append(out.Facts, record.Fact{Mark: &record.Mark{Trace: &trace}})
 	if err := s.seq.append(ctx, nil, false, facts...); err != nil { // the tool ran: that must not be lost with the record of it
 		s.log(event.LogLine{Level: "error", Message: "the trace of tool " + name + " could not be kept: " + err.Error(), ErrorKind: string(fault.KindOf(err))})
+	}
+	if caller.Err() != nil { // who gave the call up is told that, not how the tool took it
+		return ToolResult{}, fault.From("session.tool", context.Cause(caller))
 	}
 	return cleanedValue(toolResult(name, out.Result), s.cfg.Redact)
 }

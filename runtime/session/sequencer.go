@@ -154,7 +154,7 @@ func (s *sequencer) keep(ctx context.Context, r *runLog, g *group, flush bool) e
 		return nil
 	}
 	if s.broken != nil {
-		return s.broken
+		return fault.Of(fault.CodeSession, "session.write", "the session's journal failed before and is not trusted any more; call save() once the cause is mended, or resume the session: %v", s.broken)
 	}
 	ctx = context.WithoutCancel(ctx) // a cancelled run still writes how it ended
 	lines := g.lines

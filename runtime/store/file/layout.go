@@ -91,8 +91,11 @@ func mkdirs(path string) ([]string, error) {
 	if err != nil {
 		return made, err
 	}
-	more, err := mkdirs(path)
-	return append(made, more...), err
+	// Not mkdirs again: some file systems, such as /proc, refuse with the same error for ever.
+	if err := os.Mkdir(path, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return made, err
+	}
+	return append(made, path), nil
 }
 
 // rmdirs removes folders that are empty, innermost first, and stops at the first that

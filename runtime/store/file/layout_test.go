@@ -257,3 +257,16 @@ func TestListPassesOver(t *testing.T) {
 		t.Errorf("listed %q, %v", ids, err)
 	}
 }
+
+// A file system that refuses with the same error for ever must not be asked for ever.
+func TestFolderThatCannotBeMade(t *testing.T) {
+	for _, dir := range []string{"/proc/x", "/proc/a/b/c", "/proc/self/fd/x"} {
+		s, err := file.Open(t.Context(), file.Config{Dir: dir})
+		if err == nil {
+			_, err = s.Open(t.Context(), "s", "test")
+		}
+		if err == nil {
+			t.Errorf("%s was taken", dir)
+		}
+	}
+}

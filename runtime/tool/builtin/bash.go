@@ -76,6 +76,7 @@ func (t bashTool) Run(ctx context.Context, env tool.Env, args json.RawMessage) (
 		limit = min(limit, env.Timeout)
 	}
 	out := capture{emit: env.Emit}
+	began := time.Now()
 	exit, err := runner.Run(ctx, workspace.Command{Line: a.Command, Timeout: limit}, out.write)
 	out.end()
 	if err != nil && ctx.Err() == nil {
@@ -85,7 +86,10 @@ func (t bashTool) Run(ctx context.Context, env tool.Env, args json.RawMessage) (
 	}
 	if ctx.Err() != nil {
 		// A caller's own deadline is a time-out too; anything else is a cancel.
-		exit.TimedOut = exit.TimedOut || errors.Is(ctx.Err(), context.DeadlineExceeded)
+		if !exit.TimedOut && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			exit.TimedOut = true
+			limit = time.Since(began).Round(time.Millisecond)
+		}
 		exit.Cancelled = !exit.TimedOut
 		if err != nil {
 			exit.Code = -1
@@ -112,6 +116,8 @@ func bashResult(out *capture, exit workspace.Exit, limit time.Duration) chat.Res
 	case exit.Cancelled:
 		notes = append(notes, "[Command cancelled]")
 		r.Error = &chat.ErrorKind{Type: chat.WasCancelled, Op: "bash"}
+	case exit.Unknown:
+		notes = append(notes, "[How the command ended is not known: the host ignores SIGCHLD]")
 	case exit.Code < 0 && text == "":
 		notes = append(notes, "[Command ended by a signal]")
 	case exit.Code != 0 && text == "":
