@@ -234,7 +234,7 @@ class Agent(AgentExtensions):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        _ffi.unless_forked(self.close)
 
     async def __aenter__(self) -> Agent:
         return self
@@ -284,6 +284,7 @@ def _close_all() -> None:
     """Closes what is still open before the interpreter goes, within 5 seconds altogether."""
     if not _ffi.loaded():
         return
+    _ffi.exiting = True
     until = time.monotonic() + 5
     for agent in list(_agents):
         if agent._finalizer.detach() is None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping
 
-from ._errors import refuse
+from ._errors import bad_type, refuse
 
 if TYPE_CHECKING:
     from ._results import ToolResult
+
+
+def _object(args: Mapping[str, Any] | None) -> dict[str, Any]:
+    if args is not None and not isinstance(args, Mapping):
+        raise bad_type(f"args must be a mapping, not {type(args).__name__}", op="session.tool")
+    return dict(args or {})
 
 
 class DirectTools:
@@ -24,12 +30,12 @@ class DirectTools:
         limits and time-outs do. Works during a run. A tool that fails is a result with an exit
         code, and so is one that does not exist. Ctrl-C cancels it. Operation session.tool."""
         from ._results import ToolResult
-        return ToolResult.from_wire(self._long(b"session.tool", name=name, args=dict(args or {})))
+        return ToolResult.from_wire(self._long(b"session.tool", name=name, args=_object(args)))
 
     async def tool_async(self, name: str, args: Mapping[str, Any] | None = None) -> ToolResult:
         """:meth:`tool` for asyncio. A cancelled task cancels the tool."""
         from ._results import ToolResult
-        return ToolResult.from_wire(await self._later(b"session.tool", name=name, args=dict(args or {})))
+        return ToolResult.from_wire(await self._later(b"session.tool", name=name, args=_object(args)))
 
     def read_file(self, path: str, offset: int | None = None, limit: int | None = None) -> str:
         """Text of a file, as the tool ``read`` shows it.

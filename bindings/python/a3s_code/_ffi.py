@@ -84,6 +84,8 @@ def _function(lib: Any, f: Function) -> Any:
 _lock = threading.Lock()
 _lib: _Library | None = None
 _dead = False
+exiting = False
+"""Whether the interpreter is going: streams that end by that end without a word."""
 
 
 def _missing(message: str) -> CodeError:
@@ -157,6 +159,13 @@ def loaded() -> bool:
 def dead() -> bool:
     """Whether this process is a forked child of one that loaded the library."""
     return _dead
+
+
+def unless_forked(close: Callable[[], object]) -> None:
+    """Leaves a ``with`` block: in a forked child there is nothing to close, and what the child
+    itself raised must not be hidden."""
+    if not dead():
+        close()
 
 
 def _after_fork_in_child() -> None:

@@ -6,10 +6,18 @@ same words. Checked here is only what JSON could not carry.
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ._errors import bad_type, bad_value
+
+
+def _texts(name: str, value: Sequence[str] | None) -> list[str]:
+    """A list of texts. A text alone would be a list of its letters: rules that match nothing."""
+    if isinstance(value, (str, bytes)):
+        raise bad_type(f"{name} must be a list of str, not {type(value).__name__}: write [{value!r}]", field=name.partition(".")[0])
+    return list(value or [])
 
 
 class PermissionPolicy:
@@ -30,15 +38,16 @@ class PermissionPolicy:
         default_decision: str | None = None,
         enabled: bool = True,
     ) -> None:
-        self.allow: list[str] = list(allow or [])
-        self.deny: list[str] = list(deny or [])
-        self.ask: list[str] = list(ask or [])
+        self.allow = _texts("permission_policy.allow", allow)
+        self.deny = _texts("permission_policy.deny", deny)
+        self.ask = _texts("permission_policy.ask", ask)
         self.default_decision = "ask" if default_decision is None else default_decision
         self.enabled = enabled
 
     def to_wire(self) -> dict[str, Any]:
         """The object that the library reads."""
-        return {"allow": self.allow, "deny": self.deny, "ask": self.ask, "default_decision": self.default_decision, "enabled": self.enabled}
+        lists = {name: _texts(f"permission_policy.{name}", getattr(self, name)) for name in ("allow", "deny", "ask")}
+        return {**lists, "default_decision": self.default_decision, "enabled": self.enabled}
 
 
 class ConfirmationPolicy:
@@ -61,7 +70,7 @@ class ConfirmationPolicy:
         self.enabled = enabled
         self.default_timeout_ms = default_timeout_ms
         self.timeout_action = "reject" if timeout_action is None else timeout_action
-        self.yolo_lanes: list[str] = list(yolo_lanes or [])
+        self.yolo_lanes = _texts("confirmation_policy.yolo_lanes", yolo_lanes)
 
     def to_wire(self) -> dict[str, Any]:
         """The object that the library reads."""
@@ -361,6 +370,8 @@ _CLASSES: dict[str, tuple[tuple[Any, ...], str]] = {
 def _option(name: str, value: Any) -> Any:
     if name == "budget_guard":
         return True  # an object of this program; the library says whether it can be used
+    if isinstance(value, float) and not math.isfinite(value):
+        raise bad_value(f"{name} must be a finite number, not {value}", field=name)
     if name not in _CLASSES:
         return dict(value) if isinstance(value, Mapping) else value
     classes, words = _CLASSES[name]

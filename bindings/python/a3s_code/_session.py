@@ -329,7 +329,7 @@ class Session(DirectTools, ExtensionOwner):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        _ffi.unless_forked(self.close)
 
     async def __aenter__(self) -> Session:
         return self
@@ -349,7 +349,11 @@ def _request(prompt: str | Mapping[str, Any], history: Sequence[Message] | None)
         request = {k: v for k, v in prompt.items() if v is not None}
     else:
         raise bad_type(f"prompt must be a str or a request object, not {type(prompt).__name__}", op="run.start")
-    return request if history is None else {**request, "history": [dict(m) for m in history]}
+    if history is None:
+        return request
+    if isinstance(history, (str, bytes)) or not all(isinstance(m, Mapping) for m in history):
+        raise bad_type("history must be a list of messages {role, content}", op="run.start")
+    return {**request, "history": [dict(m) for m in history]}
 
 
 def _params(params: dict[str, Any], method: bytes) -> bytes:

@@ -106,7 +106,7 @@ class EventStream:
         try:
             return self._reader.read()
         except CodeError:
-            if self._closed:  # by another thread, a moment ago
+            if self._closed or _ffi.exiting:  # by another thread, a moment ago, or with the interpreter
                 return None
             raise
 

@@ -111,3 +111,19 @@ def test_the_operations_are_those_of_the_library() -> None:
     unused = {"agent.event_types"}  # a constant of this package
     assert {name for name, o in OPERATIONS.items() if o.on != "run"} - called == unused
     assert called <= set(OPERATIONS)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: PermissionPolicy(deny="bash"), lambda: PermissionPolicy(allow=b"read"), lambda: ConfirmationPolicy(yolo_lanes="query")])  # type: ignore[arg-type]
+def test_a_text_is_no_list_of_rules(make: Any) -> None:
+    with pytest.raises(TypeError, match="must be a list of str") as err:
+        make()
+    assert getattr(err.value, "code") == "SESSION_CONFIGURATION_ERROR"
+
+
+def test_numbers_that_are_none_are_named() -> None:
+    options = SessionOptions()
+    options.auto_compact_threshold = float("nan")
+    with pytest.raises(ValueError, match="auto_compact_threshold") as err:
+        options.to_wire()
+    assert getattr(err.value, "details")["field"] == "auto_compact_threshold"
