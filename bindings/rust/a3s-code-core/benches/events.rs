@@ -45,16 +45,17 @@ fn main() -> Result<()> {
             count
         }))
     });
-    let mut events = run.events()?;
-    let begun = Instant::now();
-    let mut count = 0;
-    futures::executor::block_on(async {
-        while let Some(event) = events.recv().await {
-            black_box(event);
-            count += 1;
-        }
+    best("rust_futures", total, || {
+        let mut events = run.events()?;
+        Ok(futures::executor::block_on(async {
+            let mut count = 0;
+            while let Some(event) = events.recv().await {
+                black_box(event);
+                count += 1;
+            }
+            count
+        }))
     });
-    println!("rust_futures {:.0}", f64::from(count) / begun.elapsed().as_secs_f64());
 
     let calls = 20_000;
     let begun = Instant::now();

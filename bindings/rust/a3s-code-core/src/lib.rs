@@ -44,7 +44,6 @@
 //! is started, must get it: call [`repair_signals`] after that. The library does not work in a
 //! child that was forked after it was loaded: every call fails with FORKED there.
 #![deny(unsafe_code)]
-#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[allow(unsafe_code)]
 mod ffi;

@@ -4,6 +4,10 @@
 
 #[path = "conformance/compare.rs"]
 mod compare;
+#[path = "conformance/expect.rs"]
+mod expect;
+#[path = "conformance/fail.rs"]
+mod fail;
 #[path = "conformance/host.rs"]
 mod host;
 #[path = "conformance/play.rs"]
@@ -18,7 +22,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use play::{Fail, Mode, Play};
+use fail::{Fail, Mode};
+use play::Play;
 use scenario::Scenario;
 
 fn main() -> ExitCode {

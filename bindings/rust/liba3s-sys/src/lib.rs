@@ -3,7 +3,6 @@
 //! [`load`] opens the library and gives its [`Functions`]; what each function does, who owns
 //! what, and which thread may call it is said in `a3s.h` and repeated at the table's fields.
 //! Everything here is `unsafe` to call; the crate `a3s-code-core` is the safe way in.
-#![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(non_camel_case_types)]
 
 #[cfg(not(target_os = "linux"))]

@@ -97,7 +97,7 @@ fn a_library_of_another_version_is_refused() {
         .iter()
         .map(|(name, _)| match *name {
             "a3s_abi_version" => (*name, 2 << 16),
-            "a3s_abi_check" => (*name, liba3s_sys::A3S_E_ABI.cast_unsigned()),
+            "a3s_abi_check" => (*name, liba3s_sys::A3S_E_ABI as u32),
             _ => (*name, 0),
         })
         .collect();

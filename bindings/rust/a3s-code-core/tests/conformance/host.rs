@@ -8,7 +8,7 @@ use a3s_code_core::{Agent, Tool, ToolContext, ToolFailure, ToolOutput};
 use serde_json::{json, Value};
 
 use crate::compare::object;
-use crate::play::Fail;
+use crate::fail::Fail;
 use crate::run::PATIENCE;
 
 /// Counts calls and gathers what is wrong with them.

@@ -6,79 +6,33 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use a3s_code_core::{
-    Agent, AgentResult, AgentSession, Call, CodeError, ContentBlock, EventEnvelope, FileSessionStore, MemorySessionStore, Message,
-    PermissionDecision, PermissionPolicy, SessionOptions,
+    Agent, AgentSession, Call, CodeError, ContentBlock, FileSessionStore, MemorySessionStore, Message, PermissionDecision,
+    PermissionPolicy, SessionOptions,
 };
 use serde_json::{json, Value};
 
-use crate::compare::{compare, diff, joined, object, short, Facts};
+use crate::compare::{object, short, Facts};
+use crate::expect::flat;
+use crate::fail::{Fail, Mode};
 use crate::host;
 use crate::run::Running;
-use crate::scenario::{cut, held, put, Scenario, Step, VIEWS};
-
-/// How a play ends when it does not fit.
-pub enum Fail {
-    /// What the library refused or failed at.
-    Code(CodeError),
-    Words(String),
-    /// This language lacks what the scenario needs.
-    Lacking(#[allow(dead_code)] String),
-}
-
-impl fmt::Display for Fail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Code(err) => write!(f, "{err:?}"),
-            Self::Words(words) | Self::Lacking(words) => f.write_str(words),
-        }
-    }
-}
-
-impl From<CodeError> for Fail {
-    fn from(err: CodeError) -> Self {
-        Self::Code(err)
-    }
-}
-
-impl From<String> for Fail {
-    fn from(words: String) -> Self {
-        Self::Words(words)
-    }
-}
-
-impl From<std::io::Error> for Fail {
-    fn from(err: std::io::Error) -> Self {
-        Self::Words(err.to_string())
-    }
-}
-
-impl From<serde_json::Error> for Fail {
-    fn from(err: serde_json::Error) -> Self {
-        Self::Words(err.to_string())
-    }
-}
-
-/// How the play waits for the library.
-pub enum Mode {
-    Threads,
-    Tokio(tokio::runtime::Handle),
-}
+use crate::scenario::{cut, put, Scenario, Step};
 
 pub struct Play<'a> {
-    scenario: &'a Scenario,
-    dir: PathBuf,
-    workspace: PathBuf,
-    mode: Mode,
-    stores: BTreeMap<String, MemorySessionStore>,
-    agents: Vec<Agent>,
-    sessions: Vec<AgentSession>, // the last one is used; one that nobody holds is closed
-    active: Option<Running>,
-    history: Option<Vec<Message>>,
-    events: Vec<Value>,
-    results: Vec<Value>,
-    noted: BTreeMap<String, Value>,
-    tools: Vec<Value>,
-    desk: host::Shared,
+    pub scenario: &'a Scenario,
+    pub dir: PathBuf,
+    pub workspace: PathBuf,
+    pub mode: Mode,
+    pub stores: BTreeMap<String, MemorySessionStore>,
+    pub agents: Vec<Agent>,
+    pub sessions: Vec<AgentSession>, // the last one is used; one that nobody holds is closed
+    pub active: Option<Running>,
+    pub history: Option<Vec<Message>>,
+    pub events: Vec<Value>,
+    pub results: Vec<Value>,
+    pub noted: BTreeMap<String, Value>,
+    pub tools: Vec<Value>,
+    pub desk: host::Shared,
 }
 
 impl<'a> Play<'a> {
@@ -129,7 +83,7 @@ impl<'a> Play<'a> {
     }
 
     /// Waits for a call in the way of this play.
-    fn go<T: Send + 'static>(&self, call: Call<T>) -> Result<T, CodeError> {
+    pub fn go<T: Send + 'static>(&self, call: Call<T>) -> Result<T, CodeError> {
         match &self.mode {
             Mode::Threads => call.wait(),
             Mode::Tokio(handle) => handle.block_on(call),
@@ -141,11 +95,11 @@ impl<'a> Play<'a> {
         text.replace("$WORKSPACE", &self.workspace.to_string_lossy()).replace("$DIR", &dir).replace("$UNIQUE", &dir)
     }
 
-    fn section(&self, name: &str) -> Option<String> {
+    pub fn section(&self, name: &str) -> Option<String> {
         self.scenario.sections.get(name).map(|text| self.fill(text))
     }
 
-    fn json(&self, name: &str) -> Result<Value, Fail> {
+    pub fn json(&self, name: &str) -> Result<Value, Fail> {
         self.section(name).map_or(Ok(Value::Null), |text| serde_json::from_str(&text).map_err(|e| Fail::Words(format!("{name}: {e}"))))
     }
 
@@ -180,11 +134,11 @@ impl<'a> Play<'a> {
         self.tools.iter().try_for_each(|spec| host::register(self.agent(), spec, &self.desk))
     }
 
-    fn agent(&self) -> &Agent {
+    pub fn agent(&self) -> &Agent {
         self.agents.last().expect("an agent is open")
     }
 
-    fn session(&self) -> &AgentSession {
+    pub fn session(&self) -> &AgentSession {
         self.sessions.last().expect("a session is open")
     }
 
@@ -213,52 +167,6 @@ impl<'a> Play<'a> {
             }
         }
         self.join()
-    }
-
-    fn expect_error(&self, ended: Result<(), Fail>) -> Result<(), Fail> {
-        let wanted = self.section("want/error").unwrap_or_default();
-        let wanted = wanted.trim();
-        match ended {
-            Err(Fail::Code(err)) if !wanted.is_empty() => {
-                let got = serde_json::to_value(&err)?;
-                if Facts::parse(&format!("error {wanted}"))?.fits(&got, &["code"]) {
-                    return Ok(());
-                }
-                Err(Fail::Words(format!("failed with {got}, want {wanted}")))
-            }
-            Ok(()) if !wanted.is_empty() => Err(Fail::Words(format!("nothing failed, want {wanted}"))),
-            ended => ended,
-        }
-    }
-
-    fn expect_rest(&mut self) -> Result<(), Fail> {
-        if let Some(text) = self.section("want/events") {
-            compare(&joined(&self.events), &text)?;
-        }
-        let want = self.json("want/result.json")?;
-        if !want.is_null() {
-            let got = if want.is_array() { json!(self.results) } else { self.results.last().cloned().unwrap_or_default() };
-            equal(&got, &want, "result")?;
-        }
-        for name in VIEWS {
-            if let Some(text) = self.section(&format!("want/{name}.json")) {
-                self.check(&format!("{name} {text}"))?;
-            }
-        }
-        let mut files = object(&self.json("want/files.json")?);
-        for name in self.scenario.sections.keys() {
-            if let Some(path) = name.strip_prefix("want/workspace/") {
-                let text = self.section(name).unwrap_or_default();
-                files.insert(path.to_owned(), if text.is_empty() { Value::Null } else { text.into() });
-            }
-        }
-        for (path, want) in files {
-            let got = held(&self.workspace.join(&path));
-            if got != want {
-                return Err(Fail::Words(format!("file {path} is {}, want {}", short(&got), short(&want))));
-            }
-        }
-        Ok(())
     }
 
     fn step(&mut self, step: &Step) -> Result<(), Fail> {
@@ -389,78 +297,6 @@ impl<'a> Play<'a> {
         self.active = None;
         self.ended(&events)
     }
-
-    fn view(&self, name: &str) -> Result<Value, Fail> {
-        let s = self.session();
-        Ok(match name {
-            "commands" => serde_json::to_value(self.go(s.list_commands())?)?,
-            "history" => serde_json::to_value(self.go(s.history())?)?,
-            "info" => serde_json::to_value(self.go(s.info())?)?,
-            "pending" => serde_json::to_value(self.go(s.pending_confirmations())?)?,
-            "runs" => serde_json::to_value(self.go(s.runs())?)?,
-            "sessions" => serde_json::to_value(self.go(self.agent().list_sessions())?)?,
-            "tools" => serde_json::to_value(self.go(s.tool_names())?)?,
-            "traces" => serde_json::to_value(self.go(s.trace_events())?)?,
-            "events" => match self.go(s.runs())?.last() {
-                Some(run) => serde_json::to_value(self.go(s.run_events(&run.id))?)?,
-                None => json!([]),
-            },
-            _ => return Err(Fail::Words(format!("there is nothing called {name:?} to look at"))),
-        })
-    }
-
-    fn check(&self, rest: &str) -> Result<(), Fail> {
-        let (name, want) = cut(rest);
-        equal(&self.view(name)?, &serde_json::from_str(want)?, name)
-    }
-
-    /// Checks what holds for every run, and keeps its events.
-    fn ended(&mut self, run: &[EventEnvelope]) -> Result<(), Fail> {
-        for event in run {
-            self.events.push(serde_json::to_value(event)?);
-        }
-        let wrong = |what: String| Err(Fail::Words(what));
-        let Some(first) = run.first().and_then(|e| e.metadata.clone()) else { return wrong("a run without events".into()) };
-        let mut before = 0;
-        for (i, e) in run.iter().enumerate() {
-            let Some(meta) = &e.metadata else { return wrong(format!("event {i} has no place: {:?}", e.event)) };
-            let fine = meta.sequence == i as i64
-                && meta.timestamp_ms >= before
-                && meta.run_id == first.run_id
-                && *meta.session_id == *self.session().session_id();
-            if !fine || e.event.is_terminal() != (i + 1 == run.len()) {
-                return wrong(format!("event {i} of {} is out of place: {e:?}", run.len()));
-            }
-            before = meta.timestamp_ms;
-        }
-        let kept = self.go(self.session().run_events(&first.run_id))?;
-        if kept != run && kept.len() >= run.len() {
-            return wrong(format!("the recorded events differ from those told: {kept:?}"));
-            // fewer: retention
-        }
-        let status = match run[run.len() - 1].event.to_error() {
-            None => "completed",
-            Some(err) if err.code() == "CANCELLED" => "cancelled",
-            Some(_) => "failed",
-        };
-        if let Some(snapshot) = self.go(self.session().run_snapshot(&first.run_id))? {
-            if snapshot.status != status || snapshot.event_count != run.len() as i64 {
-                return wrong(format!("after {} events, with {status}, the run is {snapshot:?}", run.len()));
-            }
-        }
-        match self.go(self.session().current_run())? {
-            None => Ok(()),
-            Some(run) => wrong(format!("a run is still active after the last event: {run:?}")),
-        }
-    }
-}
-
-/// The result in the form of the other languages.
-fn flat(result: &AgentResult) -> Result<Value, Fail> {
-    let mut all = object(&serde_json::to_value(result)?);
-    let usage = all.remove("usage").unwrap_or_default();
-    all.extend(object(&usage));
-    Ok(Value::Object(all))
 }
 
 /// A policy whose words this language has; None if they must go as they are.
@@ -493,8 +329,4 @@ fn is<T: PartialEq + fmt::Debug>(got: T, want: T) -> Result<(), Fail> {
     } else {
         Err(Fail::Words(format!("got {got:?}, want {want:?}")))
     }
-}
-
-fn equal(got: &Value, want: &Value, at: &str) -> Result<(), Fail> {
-    diff(got, want, at).map_or(Ok(()), |words| Err(Fail::Words(words)))
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use a3s_code_core::{EventEnvelope, EventReceiver};
 use serde_json::Value;
 
-use crate::play::{Fail, Mode};
+use crate::fail::{Fail, Mode};
 
 /// Bounds everything a scenario waits for.
 pub const PATIENCE: Duration = Duration::from_secs(20);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::play::Fail;
+use crate::fail::Fail;
 
 pub const VIEWS: [&str; 9] = ["commands", "events", "history", "info", "pending", "runs", "sessions", "tools", "traces"];
 const SECTIONS: [&str; 11] = [
