@@ -38,7 +38,7 @@ static void on_events(uintptr_t user_data, const char *json, size_t len) {
 	if (l->to_call != 0) {
 		OK(a3s_call(l->to_call, "session.history", NULL, 0, 1000, &result));
 		a3s_buf_free(&result);
-		GIVES(A3S_E_NOTFOUND, a3s_host_reply(l->to_call, 999, "{}", 2));
+		GIVES(A3S_E_NOTFOUND, a3s_host_reply(l->to_call, 999, "{\"result\": {}}", A3S_NTS));
 	}
 	if (l->hang_ms > 0)
 		sleep_ms(l->hang_ms);

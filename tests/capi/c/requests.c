@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
 	GIVES(A3S_E_INVALID, a3s_run_start(session, "{\"promt\": \"x\"}", A3S_NTS, &out));
 	GIVES(A3S_E_INVALID, a3s_host_register(agent, NULL, "{}", 2, &out));
 	CHECK(a3s_host_register(agent, "no_such_kind", "{}", 2, &out) < 0);
-	GIVES(A3S_E_NOTFOUND, a3s_host_reply(agent, 12345, "{}", 2));
+	GIVES(A3S_E_NOTFOUND, a3s_host_reply(agent, 12345, "{\"result\": {}}", A3S_NTS));
 	GIVES(A3S_E_NOTFOUND, a3s_call_wait(session, 12345, 0, &buf));
 	GIVES(A3S_E_NOTFOUND, a3s_call_cancel(session, 12345));
 	OK(a3s_call(session, "session.history", NULL, 0, 0, &buf));
