@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -55,9 +56,14 @@ def program(tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
             env["A3S_LIB"] = lib
         return subprocess.Popen(
             [sys.executable, "-X", "faulthandler", str(file), *args], cwd=tmp_path, env=env,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_hears_ctrl_c)
 
     return start
+
+
+def _hears_ctrl_c() -> None:
+    """A job in the background of a shell ignores it, and so would the programs under test."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture
