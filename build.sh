@@ -87,7 +87,7 @@ cmd_test() {
     python3 .ci/tally.py junit build/node.counts <build/node.xml || status=1
   fi
   if have cargo bindings/rust/run-tests; then
-    bindings/rust/run-tests 2>&1 | python3 .ci/tally.py cargo build/rust.counts || status=1
+    bindings/rust/run-tests 2>&1 | python3 .ci/tally.py told build/rust.counts || status=1
   fi
   python3 .ci/tally.py sum build/*.counts || status=1
   return $status

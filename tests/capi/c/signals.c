@@ -117,6 +117,7 @@ int main(int argc, char **argv) {
 	a3s_handle agent;
 	a3s_buf result = {NULL, 0};
 	pthread_t thread;
+	sigset_t all, mine;
 	int i, fds[2];
 	main_thread = pthread_self();
 	begin(argc, argv);
@@ -126,7 +127,10 @@ int main(int argc, char **argv) {
 
 	/* A storm on a handler without SA_ONSTACK: all on the host's own thread. */
 	install(SIGUSR1, on_signal, 0);
+	sigfillset(&all); /* the thread must not hear a signal before it blocks them */
+	CHECK(pthread_sigmask(SIG_BLOCK, &all, &mine) == 0);
 	CHECK(pthread_create(&thread, NULL, load, NULL) == 0);
+	CHECK(pthread_sigmask(SIG_SETMASK, &mine, NULL) == 0);
 	for (i = 0; i < 20000; i++)
 		kill(getpid(), SIGUSR1);
 	CHECK(seen > 0 && !elsewhere);
