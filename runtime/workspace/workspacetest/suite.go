@@ -39,6 +39,20 @@ func Run(t *testing.T, open func(t *testing.T) workspace.Workspace) {
 		{"not a file", notAFile},
 		{"cancelled", cancelled},
 		{"concurrent writers", concurrent},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
+	}
+	if _, ok := open(t).(workspace.Searcher); ok {
+		runSearch(t, open)
+	}
+}
+
+// runSearch runs what holds for a workspace that can search.
+func runSearch(t *testing.T, open func(t *testing.T) workspace.Workspace) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, workspace.Workspace)
+	}{
 		{"glob", glob},
 		{"grep", grep},
 		{"grep context", grepContext},
