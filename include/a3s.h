@@ -351,7 +351,8 @@ a3s_status a3s_stats(a3s_handle handle, a3s_buf *out_stats);
  * Reads a configuration and opens an agent. The library reads no environment variable and no
  * current folder: what the agent may see of either travels in the request.
  *
- * @request JSON, schema AgentOpen: where the configuration is, the host's cwd and env, limits
+ * @request JSON, schema AgentOpen: {"source": path of an .acl file or its text, "cwd": absolute
+ *          path that completes relative ones (required), "env": {...}, "log_level", "limits"}
  * @len bytes of request, or A3S_NTS
  * @out_agent receives the handle
  *

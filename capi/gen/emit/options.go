@@ -1,6 +1,11 @@
 package emit
 
-import "strings"
+import (
+	"reflect"
+	"strings"
+
+	"github.com/a3s-lab/liba3s/runtime/agent"
+)
 
 // options makes docs/options.md.
 func (s *source) options() []byte {
@@ -11,7 +16,31 @@ func (s *source) options() []byte {
 	for _, o := range s.types.options {
 		w.f("| `%s` | %s | %s | %s | %s |\n", o.Name, cell(o.Type), cell(o.Default), cell(o.State), cell(o.Doc))
 	}
+	w.f("\n## Objects\n\n| option | keys |\n| --- | --- |\n")
+	o := reflect.TypeOf(agent.Options{})
+	for i := range o.NumField() {
+		f := o.Field(i)
+		if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
+			w.f("| `%s` | %s |\n", jsonKey(f), strings.Join(jsonKeys(f.Type.Elem()), ", "))
+		}
+	}
 	return w.Bytes()
+}
+
+// jsonKeys names the JSON keys of a struct.
+func jsonKeys(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		if name := jsonKey(t.Field(i)); name != "" && name != "-" {
+			names = append(names, "`"+name+"`")
+		}
+	}
+	return names
+}
+
+func jsonKey(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }
 
 // cell keeps a text inside one cell of a Markdown table.

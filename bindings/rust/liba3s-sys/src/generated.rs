@@ -133,7 +133,8 @@ table! {
     /// Reads a configuration and opens an agent. The library reads no environment variable and no current
     /// folder: what the agent may see of either travels in the request.
     ///
-    /// - `request`: JSON, schema AgentOpen: where the configuration is, the host's cwd and env, limits
+    /// - `request`: JSON, schema AgentOpen: {"source": path of an .acl file or its text, "cwd": absolute path
+    /// that completes relative ones (required), "env": {...}, "log_level", "limits"}
     /// - `len`: bytes of request, or A3S_NTS
     /// - `out_agent`: receives the handle
     /// - owns: the caller owns *out_agent; end it with a3s_close.
