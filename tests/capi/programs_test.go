@@ -75,8 +75,7 @@ func TestSlope(t *testing.T) {
 	out := run(t, compile(t, "C11", "slope"), folder(t), strconv.Itoa(*cycles))
 	t.Log(out)
 	before, after := measures(t, out, "before"), measures(t, out, "after")
-	// Below 1 MB per 10,000 cycles; the heap itself may settle by as much once.
-	if allowed := 1024 * (1 + max(1, *cycles/10000)); after["rss_kb"]-before["rss_kb"] > allowed {
+	if allowed := 1024 * max(1, *cycles/10000); after["rss_kb"]-before["rss_kb"] > allowed {
 		t.Errorf("resident memory grew by %d KiB in %d cycles, allowed are %d", after["rss_kb"]-before["rss_kb"], *cycles, allowed)
 	}
 	for _, what := range []string{"fds", "goroutines"} {

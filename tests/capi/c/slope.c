@@ -34,10 +34,16 @@ static long goroutines(void) {
 	return n;
 }
 
-static void cycle(a3s_handle agent) {
-	a3s_handle session = open_session(agent), run = start_run(session), stream = open_stream(run);
-	drain(stream);
-	OK(a3s_close(session, -1));
+/* Opens and closes n sessions with a run each, and an agent with every tenth. */
+static void turn(a3s_handle agent, int n) {
+	int i;
+	for (i = 0; i < n; i++) {
+		a3s_handle session = open_session(agent), run = start_run(session);
+		drain(open_stream(run));
+		OK(a3s_close(session, -1));
+		if (i % 10 == 0)
+			OK(a3s_close(open_agent("agent.acl"), -1));
+	}
 }
 
 static void print(const char *when) {
@@ -45,22 +51,13 @@ static void print(const char *when) {
 }
 
 int main(int argc, char **argv) {
-	a3s_handle agent, short_lived;
-	int i, cycles;
+	a3s_handle agent;
 	begin(argc, argv);
 	CHECK(argc == 3);
-	cycles = atoi(argv[2]);
 	agent = open_agent("agent.acl");
-	for (i = 0; i < 2000; i++) /* warm: arenas, pools, threads */
-		cycle(agent);
+	turn(agent, 5000); /* warm with what is measured: arenas, pools, threads */
 	print("before");
-	for (i = 0; i < cycles; i++) {
-		cycle(agent);
-		if (i % 10 == 0) {
-			short_lived = open_agent("agent.acl");
-			OK(a3s_close(short_lived, -1));
-		}
-	}
+	turn(agent, atoi(argv[2]));
 	print("after");
 	OK(a3s_close(agent, -1));
 	check_nothing_left();
