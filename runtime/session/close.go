@@ -96,6 +96,8 @@ func (s *sequencer) shut() {
 	if s.broken == nil && s.kept != nil {
 		s.broken = fault.Of(fault.CodeSessionClosed, "session", "Session '%s' is closed", s.sid)
 	}
+	s.view.Lock()
+	defer s.view.Unlock()
 	s.ended = true
 	for c := range s.streams {
 		c.Last()

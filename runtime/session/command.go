@@ -165,8 +165,8 @@ func (r *Run) answerByHost(name, args string) (string, error) {
 }
 
 func (s *Session) commandContext() CommandContext {
-	s.seq.mu.Lock()
-	defer s.seq.mu.Unlock()
+	s.seq.view.RLock()
+	defer s.seq.view.RUnlock()
 	f := s.seq.fold
 	c := CommandContext{
 		SessionID: s.cfg.ID, Workspace: s.cfg.Data.Config.Workspace, Model: s.cfg.Data.ModelName,

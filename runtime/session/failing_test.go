@@ -210,3 +210,72 @@ func TestSettlementThatCannotBeKept(t *testing.T) {
 		}
 	})
 }
+
+// A store may need the very thread that looks at the session: looking never waits for it.
+func TestLookingDoesNotWaitForTheStore(t *testing.T) {
+	k := keep(t, memory(t))
+	r := open(t, setup{script: "say one\nend\nsay two", kept: k})
+	if _, err := r.play("first"); err != nil {
+		t.Fatal(err)
+	}
+	first := r.Runs()[0].ID
+	inside, answer := make(chan string), make(chan struct{})
+	k.failing(func(step string) error {
+		inside <- step
+		<-answer
+		return nil
+	})
+	looks := map[string]func(){
+		"history":      func() { r.History() },
+		"runs":         func() { r.Runs() },
+		"run_snapshot": func() { r.RunSnapshot(first) },
+		"run_events":   func() { r.RunEvents(first) },
+		"current_run":  func() { r.Current() },
+		"active_tools": func() { r.ActiveTools() },
+		"traces":       func() { r.Traces() },
+		"info":         func() { r.Info() },
+		"pending":      func() { r.Pending() },
+		"commands":     func() { r.Commands() },
+		"tools":        func() { r.ToolDefinitions() },
+		"stream": func() {
+			if c, err := r.Stream(); err == nil {
+				c.Close()
+				r.Release(c)
+			}
+		},
+		"cancel_confirmations": func() { r.CancelConfirmations("") },
+		"busy":                 func() { _, _ = r.Start(session.Prompt{Text: "third"}) },
+		"cancel":               func() { r.CancelActive("") },
+	}
+	begins := func(where string) {
+		for name, look := range looks {
+			done := make(chan struct{})
+			go func() { defer close(done); look() }()
+			select {
+			case <-done:
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%s waits for the store's %s", name, where)
+			}
+		}
+	}
+	x := r.start("second")
+	saved := make(chan error, 1)
+	for {
+		select {
+		case step := <-inside:
+			begins(step)
+			answer <- struct{}{}
+		case <-x.Done():
+			_, err := x.Wait(t.Context())
+			isCode(t, err, fault.CodeCancelled)
+			go func() { saved <- r.Save(t.Context()) }()
+			begins(<-inside)
+			k.failing(nil)
+			answer <- struct{}{}
+			if err := <-saved; err != nil {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}

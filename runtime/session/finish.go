@@ -69,9 +69,9 @@ func terminal(out run.Outcome, f *fault.Error) event.Payload {
 }
 
 func (r *Run) resultOf(out run.Outcome) Result {
-	r.s.seq.mu.Lock()
+	r.s.seq.view.RLock()
 	calls, text := r.log.calls, r.log.snap.ResultText
-	r.s.seq.mu.Unlock()
+	r.s.seq.view.RUnlock()
 	return Result{
 		RunID: r.ID(), Text: text, ToolCallsCount: calls,
 		PromptTokens: out.Usage.PromptTokens, CompletionTokens: out.Usage.CompletionTokens, TotalTokens: out.Usage.TotalTokens,
@@ -110,18 +110,20 @@ func (s *sequencer) terminal(r *runLog, p event.Payload) (failed error, first bo
 		last[len(last)-1].Event = event.FromFault(fault.From("run", lost))
 		g, _ = s.encode(r, last)
 	}
+	s.view.Lock()
 	s.apply(r, last, g)
 	for _, b := range g.told {
 		r.untold = append(r.untold, bytes.Clone(b))
 	}
+	s.view.Unlock()
 	g.free()
 	return failed, true
 }
 
 // tellTerminal tells the last events of a run and ends its tape.
 func (s *sequencer) tellTerminal(r *runLog) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.view.Lock()
+	defer s.view.Unlock()
 	last := r.untold
 	r.untold = nil
 	r.tape.Append(last...)

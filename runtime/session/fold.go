@@ -14,8 +14,8 @@ import (
 const traceSchema = "a3s.trace_event.v1"
 
 // fold is the state of a session: what its facts add up to, live and after a load
-// alike. There is no second place where this truth is kept. The sequencer's lock
-// guards it.
+// alike. There is no second place where this truth is kept. The sequencer's
+// view guards it.
 type fold struct {
 	messages  []chat.Message
 	usage     chat.Usage

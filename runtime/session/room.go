@@ -54,7 +54,7 @@ func (s *sequencer) room(ctx context.Context, r *runLog) {
 }
 
 // trim keeps the memory of a run within its bounds; without a store what an open stream
-// still has to read stays. s.mu is held.
+// still has to read stays.
 func (s *sequencer) trim(r *runLog) {
 	if s.retention.Unbounded {
 		return
@@ -74,7 +74,7 @@ func (s *sequencer) trim(r *runLog) {
 	}
 }
 
-// evict drops what is over the retention limits: oldest ended runs first. s.mu is held.
+// evict drops what is over the retention limits: oldest ended runs first. s.view is held.
 func (s *sequencer) evict() {
 	if s.retention.Unbounded {
 		return
@@ -96,7 +96,7 @@ func (s *sequencer) evict() {
 	s.evictTraces()
 }
 
-// evictTraces drops the oldest traces over the limit. s.mu is held.
+// evictTraces drops the oldest traces over the limit. s.view is held.
 func (s *sequencer) evictTraces() {
 	limit := s.retention.MaxTraceEvents
 	if f := s.fold; !s.retention.Unbounded && len(f.traces) > limit {

@@ -16,8 +16,8 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/record"
 )
 
-// runLog is what a session holds of one run. The sequencer's lock guards it; the tape
-// has its own.
+// runLog is what a session holds of one run. It is changed by the sequencer alone, as its
+// fold is; the tape has a lock of its own.
 type runLog struct {
 	snap     record.RunSnapshot
 	tape     *tape.Tape
@@ -112,9 +112,9 @@ func (s *sequencer) backfill(r *runLog) tape.Backfill {
 		return nil
 	}
 	return func(ctx context.Context, from int64) (func() (int64, []byte, error), func()) {
-		s.mu.Lock()
+		s.view.RLock()
 		start := r.start
-		s.mu.Unlock()
+		s.view.RUnlock()
 		step, stop := iter.Pull2(s.kept.Read(ctx, start))
 		return func() (int64, []byte, error) {
 			for {

@@ -18,6 +18,9 @@ import (
 // sequencer is the one place where facts of a session become numbers, bytes on disk
 // and frames for streams, in this order: reserve room, redact, number, encode once,
 // append, flush, hand to streams (S2). Nobody waits for a reader under mu.
+//
+// A store may be slow, or ask the very thread that wants to read: so mu is held while it
+// writes, and view, which those who look at the session take, never is. mu comes first.
 type sequencer struct {
 	sid       string
 	kept      store.Session // nil: memory only
@@ -27,13 +30,15 @@ type sequencer struct {
 	retention Retention
 	stall     time.Duration
 
-	mu      sync.Mutex
-	fold    *fold                     // what the facts add up to; guarded by mu
-	streams map[*tape.Cursor]struct{} // of the session; guarded by mu
-	delta   *delta                    // merged, not numbered yet; guarded by mu
-	first   []record.Fact             // written before the first other fact; guarded by mu
-	ended   bool                      // the session is closed; guarded by mu
-	broken  error                     // the store failed; nothing more is written; guarded by mu
+	mu     sync.Mutex
+	delta  *delta        // merged, not numbered yet; guarded by mu
+	first  []record.Fact // written before the first other fact; guarded by mu
+	broken error         // the store failed; nothing more is written; guarded by mu
+
+	view    sync.RWMutex
+	fold    *fold                     // what the facts add up to; the facts of a run change under mu and view
+	streams map[*tape.Cursor]struct{} // of the session; guarded by view
+	ended   bool                      // the session is closed; changed under mu and view
 }
 
 // append writes a group of facts of a run and tells its events. flush makes it durable.
@@ -67,6 +72,8 @@ func (s *sequencer) write(ctx context.Context, r *runLog, flush bool, facts ...r
 	if err := s.keep(ctx, r, g, flush); err != nil {
 		return err
 	}
+	s.view.Lock()
+	defer s.view.Unlock()
 	s.apply(r, facts, g)
 	if r == nil {
 		s.evictTraces()
@@ -172,7 +179,9 @@ func (s *sequencer) keep(ctx context.Context, r *runLog, g *group, flush bool) e
 	}
 	s.first = nil
 	if r != nil && r.next == 0 {
+		s.view.Lock()
 		r.start = pos
+		s.view.Unlock()
 	}
 	return nil
 }
@@ -195,7 +204,7 @@ func (s *sequencer) hand(ctx context.Context, lines [][]byte, flush bool) (pos r
 	return pos, nil
 }
 
-// apply folds the group. s.mu is held.
+// apply folds the group. Both locks are held.
 func (s *sequencer) apply(r *runLog, facts []record.Fact, g *group) {
 	for i, f := range facts {
 		if slices.Contains(g.redacted, i) {

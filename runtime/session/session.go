@@ -156,8 +156,8 @@ func (s *Session) isOpen() error {
 
 // Stream opens a stream of the session: the events of every run from now on.
 func (s *Session) Stream() (*tape.Cursor, error) {
-	s.seq.mu.Lock()
-	defer s.seq.mu.Unlock()
+	s.seq.view.Lock()
+	defer s.seq.view.Unlock()
 	c := tape.NewCursor(gapFrame)
 	if s.seq.ended {
 		c.Last()
@@ -175,16 +175,16 @@ func (s *Session) Stream() (*tape.Cursor, error) {
 
 // Release forgets a stream that was closed.
 func (s *Session) Release(c *tape.Cursor) {
-	s.seq.mu.Lock()
+	s.seq.view.Lock()
 	delete(s.seq.streams, c)
-	s.seq.mu.Unlock()
+	s.seq.view.Unlock()
 }
 
 // frame puts an unnumbered frame on the session's streams.
 func (s *Session) frame(p event.Payload) {
 	b := frame(p)
-	s.seq.mu.Lock()
-	defer s.seq.mu.Unlock()
+	s.seq.view.RLock()
+	defer s.seq.view.RUnlock()
 	for c := range s.seq.streams {
 		c.AddFrame(b, 1<<20)
 	}
@@ -209,7 +209,7 @@ func (s *Session) warn(text string) {
 
 // History gives the transcript.
 func (s *Session) History() []chat.Message {
-	s.seq.mu.Lock()
-	defer s.seq.mu.Unlock()
+	s.seq.view.RLock()
+	defer s.seq.view.RUnlock()
 	return append([]chat.Message{}, s.seq.fold.messages...)
 }

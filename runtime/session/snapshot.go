@@ -35,24 +35,29 @@ func (s *Session) Save(ctx context.Context) error {
 		return fault.Of(fault.CodeSession, "session.save", "Failed to save session %s: %v", s.cfg.ID, err)
 	}
 	q.first, q.broken = nil, nil
+	q.view.Lock()
+	defer q.view.Unlock()
 	for _, r := range q.fold.runs { // the old journal is gone
 		r.start = record.Pos{}
 	}
 	return nil
 }
 
-// snapshot gathers the whole state. The sequencer's lock is held.
+// snapshot gathers the whole state. The sequencer's lock is held, so that no fact comes
+// in between.
 func (s *Session) snapshot() (*record.Snapshot, error) {
+	artifacts, err := s.cfg.Engine.Artifacts.All(context.Background()) // asks the store
+	if err != nil {
+		return nil, err
+	}
+	s.seq.view.RLock()
+	defer s.seq.view.RUnlock()
 	f := s.seq.fold
 	snap := &record.Snapshot{
 		SchemaVersion: 1, Session: s.data(f), TraceEvents: slices.Clone(f.traces),
 		VerificationReports: s.reports, SubagentTasks: s.subagents, Extra: s.extra,
+		Artifacts: artifacts,
 	}
-	artifacts, err := s.cfg.Engine.Artifacts.All(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	snap.Artifacts = artifacts
 	for _, r := range f.runs {
 		rec, err := r.record()
 		if err != nil {

@@ -102,8 +102,8 @@ func (s *Session) Start(p Prompt) (*Run, error) {
 
 // begin registers a run and gives it a copy of its context.
 func (s *sequencer) begin(newID func(string) string, prompt string, history []chat.Message) (*runLog, []chat.Message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.view.Lock()
+	defer s.view.Unlock()
 	name := newID("run")
 	for s.fold.byID[name] != nil { // a fixed id source begins anew after a resume
 		name = newID("run")

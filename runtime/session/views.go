@@ -30,8 +30,8 @@ type ActiveTool struct {
 
 // Runs gives every run that is kept, oldest first.
 func (s *Session) Runs() []record.RunSnapshot {
-	s.seq.mu.Lock()
-	defer s.seq.mu.Unlock()
+	s.seq.view.RLock()
+	defer s.seq.view.RUnlock()
 	out := make([]record.RunSnapshot, 0, len(s.seq.fold.runs))
 	for _, r := range s.seq.fold.runs {
 		out = append(out, r.snap)
@@ -41,8 +41,8 @@ func (s *Session) Runs() []record.RunSnapshot {
 
 // RunSnapshot gives one run; ok is false if there is none.
 func (s *Session) RunSnapshot(id string) (snap record.RunSnapshot, ok bool) {
-	s.seq.mu.Lock()
-	defer s.seq.mu.Unlock()
+	s.seq.view.RLock()
+	defer s.seq.view.RUnlock()
 	if r := s.seq.fold.byID[id]; r != nil {
 		return r.snap, true
 	}
@@ -61,8 +61,8 @@ func (s *Session) RunEvents(id string) []json.RawMessage {
 // RunEventPage gives up to limit kept events behind number after (nil: from the
 // beginning); ok is false for an unknown run.
 func (s *Session) RunEventPage(id string, after *int64, limit int) (p Page, ok bool) {
-	s.seq.mu.Lock()
-	defer s.seq.mu.Unlock()
+	s.seq.view.RLock()
+	defer s.seq.view.RUnlock()
 	r := s.seq.fold.byID[id]
 	if r == nil {
 		return p, false
@@ -125,8 +125,8 @@ func (s *Session) ActiveTools() []ActiveTool {
 	if active == nil {
 		return out
 	}
-	s.seq.mu.Lock()
-	defer s.seq.mu.Unlock()
+	s.seq.view.RLock()
+	defer s.seq.view.RUnlock()
 	for id, a := range active.log.active {
 		out = append(out, ActiveTool{ID: id, Name: a.Name, StartedAtMS: a.StartedAtMS})
 	}
@@ -162,8 +162,8 @@ func (s *Session) Artifact(ctx context.Context, uri string) (record.Artifact, bo
 
 // Traces gives the summaries of tool executions, oldest first.
 func (s *Session) Traces() []record.TraceEvent {
-	s.seq.mu.Lock()
-	defer s.seq.mu.Unlock()
+	s.seq.view.RLock()
+	defer s.seq.view.RUnlock()
 	return append([]record.TraceEvent{}, s.seq.fold.traces...)
 }
 
