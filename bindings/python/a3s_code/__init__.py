@@ -33,9 +33,9 @@ from ._options import (
 )
 from ._session import Session
 from ._stream import EventStream
-from ._tools import Context, ToolContext
 
 if TYPE_CHECKING:
+    from ._context import Context, ToolContext
     from ._extensions import Registration, StoreRegistration, WorkspaceRegistration
     from ._protocols import (
         BlobSessionStore, CommandWorkspace, CompletionClient, ContextProvider, ExposingPermissionChecker,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ._results import AgentResult, ToolResult
 else:
     _LATER = {
+        "_context": ("Context", "ToolContext"),
         "_extensions": ("Registration", "StoreRegistration", "WorkspaceRegistration"),
         "_protocols": (
             "BlobSessionStore", "CommandWorkspace", "CompletionClient", "ContextProvider", "ExposingPermissionChecker",

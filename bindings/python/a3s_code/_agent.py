@@ -16,11 +16,12 @@ from ._errors import CodeError, bad_type
 from ._options import FileSessionStore, HostSessionStore, MemorySessionStore, SessionOptions
 from ._owner import AgentExtensions
 from ._session import ClosedFlag, Session
-from ._tools import Supplied
 from ._wire import dumps, loads
 
 if TYPE_CHECKING:
     import asyncio
+
+    from ._context import Supplied
 
 # Closed before the interpreter goes; weak, so that a forgotten agent is collected as usual.
 _agents: weakref.WeakSet[Agent] = weakref.WeakSet()

@@ -5,36 +5,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, TypeVar
 
 from ._errors import CodeError, ExtensionError
 from ._wire import dumps
 from ._workers import private_loop, workers
 
 if TYPE_CHECKING:
+    from ._context import Context, Handler, Supplied
     from ._desk import Desk
-    from ._tools import Call, Context, Supplied
 
+T = TypeVar("T")
 #: The request that is served in a thread or task.
 current: ContextVar[Context] = ContextVar("a3s_code.context")
 
 
-def begin(desk: Desk, supplied: Supplied, context: Context, call: Call) -> None:
+def begin(desk: Desk, supplied: Supplied, context: Context, handler: Handler, params: Any) -> None:
     """Has a request answered, without waiting."""
-    if call.is_async:
-        _spawn(desk, supplied, context, call, call.run)
+    if handler.is_async:
+        _spawn(desk, supplied, context, handler, lambda: handler.fn(params, context))
     else:
-        workers.submit(lambda: _run(desk, supplied, context, call))
+        workers.submit(lambda: _run(desk, supplied, context, handler, params))
 
 
-def _run(desk: Desk, supplied: Supplied, context: Context, call: Call) -> None:
+def _run(desk: Desk, supplied: Supplied, context: Context, handler: Handler, params: Any) -> None:
     token = current.set(context)
     try:
-        value = call.run()
+        value = handler.fn(params, context)
         if _needs_loop(value):
-            _spawn(desk, supplied, context, call, lambda: value)
+            _spawn(desk, supplied, context, handler, lambda: value)
             return
-        answer = dumps({"result": call.result(_consume(context, call, value))}, "host.reply")
+        answer = dumps({"result": handler.result(_consume(context, handler, value))}, "host.reply")
     except BaseException as err:
         answer = _raised(context, err)
     finally:
@@ -42,10 +43,10 @@ def _run(desk: Desk, supplied: Supplied, context: Context, call: Call) -> None:
     desk.end(context, answer)
 
 
-def _spawn(desk: Desk, supplied: Supplied, context: Context, call: Call, run: Callable[[], Any]) -> None:
+def _spawn(desk: Desk, supplied: Supplied, context: Context, handler: Handler, run: Callable[[], Any]) -> None:
     import asyncio
 
-    coroutine = _run_async(desk, context, call, run)
+    coroutine = _run_async(desk, context, handler, run)
     loop = supplied.loop if supplied.loop is not None and supplied.loop.is_running() else private_loop()
     try:
         context._task = asyncio.run_coroutine_threadsafe(coroutine, loop)
@@ -56,13 +57,13 @@ def _spawn(desk: Desk, supplied: Supplied, context: Context, call: Call, run: Ca
         context._cancel(context.reason)
 
 
-async def _run_async(desk: Desk, context: Context, call: Call, run: Callable[[], Any]) -> None:
+async def _run_async(desk: Desk, context: Context, handler: Handler, run: Callable[[], Any]) -> None:
     current.set(context)  # in the task's own copy
     try:
         value = run()
         if hasattr(value, "__await__"):
             value = await value
-        answer = dumps({"result": call.result(await _consume_async(context, call, value))}, "host.reply")
+        answer = dumps({"result": handler.result(await _consume_async(context, handler, value))}, "host.reply")
     except BaseException as err:
         answer = _raised(context, err)
     desk.end(context, answer)
@@ -82,15 +83,15 @@ def _is_iterable(value: Any) -> bool:
     return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, bytearray, tuple, Mapping))
 
 
-def _consume(context: Context, call: Call, value: Any) -> Any:
+def _consume(context: Context, handler: Handler, value: Any) -> Any:
     """What the result is made of; what an iterator gives before is told as chunks."""
-    if call.head is not None:
-        first, value = call.head(value)
-        if first is not None and not context._chunk(first):
+    if handler.head is not None:
+        first, value = handler.head(value)
+        if first is not None and not context.chunk(first):
             raise _Withdrawn
-    if call.gather and _is_iterable(value):
+    if handler.gather and _is_iterable(value):
         return list(value)
-    if call.piece is None or not _is_iterable(value):
+    if handler.piece is None or not _is_iterable(value):
         return value
     end: Any = None
     try:
@@ -100,10 +101,10 @@ def _consume(context: Context, call: Call, value: Any) -> Any:
                 item = next(iterator)
             except StopIteration as stop:
                 return _joined(end, stop.value)
-            piece = call.piece(item)
+            piece = handler.piece(item)
             if piece is None:
                 end = _joined(end, item)
-            elif context.cancelled or not context._chunk(piece):
+            elif context.cancelled or not context.chunk(piece):
                 raise _Withdrawn
     finally:
         close = getattr(value, "close", None)
@@ -111,33 +112,33 @@ def _consume(context: Context, call: Call, value: Any) -> Any:
             close()
 
 
-async def _consume_async(context: Context, call: Call, value: Any) -> Any:
-    if call.head is not None:
-        first, value = call.head(value)
-        if first is not None and not await _chunk_async(context, first):
+async def _consume_async(context: Context, handler: Handler, value: Any) -> Any:
+    if handler.head is not None:
+        first, value = handler.head(value)
+        if first is not None and not await context.chunk_async(first):
             raise _Withdrawn
     if not hasattr(value, "__aiter__"):
-        if call.piece is None or not _is_iterable(value):
-            return list(value) if call.gather and _is_iterable(value) else value
+        if handler.piece is None or not _is_iterable(value):
+            return list(value) if handler.gather and _is_iterable(value) else value
         value = _in_loop(value)
-    if call.piece is None and not call.gather:
+    if handler.piece is None and not handler.gather:
         raise TypeError(f"{context.kind}/{context.op} cannot be answered in pieces")
     gathered: list[Any] = []
     end: Any = None
     try:
         async for item in value:
-            piece = call.piece(item) if call.piece is not None else None
-            if call.gather:
+            piece = handler.piece(item) if handler.piece is not None else None
+            if handler.gather:
                 gathered.append(item)
             elif piece is None:
                 end = _joined(end, item)
-            elif context.cancelled or not await _chunk_async(context, piece):
+            elif context.cancelled or not await context.chunk_async(piece):
                 raise _Withdrawn
     finally:
         close = getattr(value, "aclose", None)
         if close is not None:
             await close()
-    return gathered if call.gather else end
+    return gathered if handler.gather else end
 
 
 async def _in_loop(items: Any) -> AsyncIterator[Any]:
@@ -151,18 +152,18 @@ def _joined(end: Any, more: Any) -> Any:
     return end if more is None else more
 
 
-async def _chunk_async(context: Context, piece: dict[str, Any]) -> bool:
-    """Handing a chunk in waits while the library is behind, and a loop must not."""
+async def in_worker(fn: Callable[[], T]) -> T:
+    """Runs what may wait in a worker thread, because a loop must not."""
     import asyncio
     import concurrent.futures
 
-    told: concurrent.futures.Future[bool] = concurrent.futures.Future()
+    told: concurrent.futures.Future[T] = concurrent.futures.Future()
 
     def tell() -> None:
         if not told.set_running_or_notify_cancel():
             return
         try:
-            told.set_result(context._chunk(piece))
+            told.set_result(fn())
         except BaseException as err:
             told.set_exception(err)
 

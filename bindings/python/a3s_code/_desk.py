@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 from . import _ffi
 from ._errors import CodeError
 from ._events import decode_batch
+from ._generated import Status
 
 if TYPE_CHECKING:
     import logging
 
-    from ._tools import Context, Supplied
+    from ._context import Context, Supplied
+
+# Refusals of an answer that leave its request open.
+_REFUSED = (Status.E_INVALID, Status.E_LIMIT)
 
 
 def _log() -> logging.Logger:
@@ -127,12 +131,13 @@ class Desk:
 
     def _begin(self, frame: dict[str, Any]) -> None:
         supplied = self._find(frame["kind"], frame.get("session_id") or "", frame["name"])
+        params = frame.get("params") or {}
+        handler = supplied.handler(frame["op"], params)
         context = supplied.context(self.agent, frame)
-        call = supplied.serve(context.op, frame.get("params") or {}, context)
         self._open[context._request] = context
         from ._answers import begin  # needed by programs that supply something only
 
-        begin(self, supplied, context, call)
+        begin(self, supplied, context, handler, params)
 
     # --- answering ---
 
@@ -152,3 +157,7 @@ class Desk:
                 _log().debug("the answer to request %d came too late", request)
         except CodeError as err:
             _log().debug("the answer to request %d was not taken: %s", request, err)
+            if err.status in _REFUSED:  # it must not wait for its deadline
+                from ._answers import failure
+
+                self._answer(request, failure(err))

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, TypeVar
 
-from ._errors import ExtensionError, bad_type
+from ._context import Context, Handler, Supplied
+from ._errors import bad_type
 from ._options import HostSessionStore, HostWorkspaceBackend
-from ._tools import Call, Context, Supplied, ToolOwner
-from ._workers import is_async, running_loop
+from ._workers import is_async
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from ._owner import ExtensionOwner
 
 Result = dict[str, Any]
 
@@ -192,59 +194,41 @@ KINDS: dict[str, Kind] = {
 }
 
 
-class Extension(Supplied):
-    """An object or a function with the description it is registered with."""
+def _handlers(kind: str, served: Any) -> dict[str, Handler]:
+    """What answers each operation, from an object or a function.
 
-    def __init__(self, kind: str, name: str, served: Any) -> None:
-        self.kind = kind
-        self.name = name
-        self.loop = running_loop()
-        self._table = KINDS[kind]
-        self._methods = _methods(kind, served)
-
-    def has(self, op: str) -> bool:
-        """Whether an operation is answered."""
-        return op in self._methods
-
-    def serve(self, op: str, params: Mapping[str, Any], context: Context) -> Call:
-        key = f"{op} blob" if params.get("blob") and self.kind == "store" else op
-        if key not in self._methods:
-            raise NotImplementedError(f"{self.kind} {self.name!r} does not answer {key!r}")
-        how, (method, waits) = self._table.ops[key], self._methods[key]
-        result = how.result
-        if self.kind == "workspace" and op == "read":
-            def result(value: Any) -> Result:
-                return _file(_bounded(value, params["max"]))
-        return Call(waits, lambda: method(*how.arguments(params)), result, how.head, how.piece, how.gather)
-
-
-def _bounded(file: Any, most: int) -> Any:
-    if len(file[0]) > most:
-        raise ExtensionError(f"the file has {len(file[0])} bytes, more than {most}", kind="limit")
-    return file
-
-
-def _methods(kind: str, served: Any) -> dict[str, tuple[Callable[..., Any], bool]]:
-    """What answers each operation, and whether it is async."""
+    Raises:
+        TypeError: the object lacks a method.
+    """
     table = KINDS[kind]
     if isinstance(served, type):
         raise bad_type(f"a {kind} is an object, not a class: register an instance of {served.__name__}", op="host.register")
     found: dict[str, Callable[..., Any]] = {}
-    for key, how in table.ops.items():
+    for op, how in table.ops.items():
         method = getattr(served, how.method, None)
         if callable(method):
-            found[key] = method
+            found[op] = method
     if not found and callable(served):
-        found = {key: served for key in table.function}
+        found = {op: served for op in table.function}
     missing = [n for n in table.needs if n not in found]
     if missing or not found:
         what = "a function or an object" if table.function else "an object"
         words = ", ".join(missing) or " or ".join(how.method for how in table.ops.values())
         raise bad_type(f"a {kind} is {what} with the methods of {kind}; {type(served).__name__} lacks {words}", op="host.register")
-    return {key: (method, is_async(method)) for key, method in found.items()}
+    return {op: _handler(table.ops[op], method) for op, method in found.items()}
 
 
-# --- registering ---
+def _handler(how: Op, method: Callable[..., Any]) -> Handler:
+    return Handler(
+        lambda params, context: method(*how.arguments(params)), is_async(method), how.result, how.head, how.piece, how.gather)
+
+
+class _Store(Supplied):
+    """A store, which is asked for blobs by the operations that it is asked for sessions by."""
+
+    def handler(self, op: str, params: Any) -> Handler:
+        return super().handler(f"{op} blob" if params.get("blob") else op, params)
+
 
 class Registration:
     """Something that is registered. Close it, or use it as a context manager, to take it back;
@@ -255,7 +239,7 @@ class Registration:
         name: name it is registered under.
     """
 
-    def __init__(self, owner: ToolOwner, kind: str, name: str) -> None:
+    def __init__(self, owner: ExtensionOwner, kind: str, name: str) -> None:
         self._owner = weakref.ref(owner)
         self.kind = kind
         self.name = name
@@ -289,22 +273,51 @@ class WorkspaceRegistration(Registration, HostWorkspaceBackend):
 R = TypeVar("R", bound=Registration)
 
 
-def register(owner: ToolOwner, made: type[R], kind: str, name: str, served: Any, **spec: Any) -> R:
+def register(owner: ExtensionOwner, made: type[R], kind: str, name: str, served: Any, **spec: Any) -> R:
     """Registers an object; what a kind leaves open is read off what the object can do.
 
     Raises:
         TypeError: the object lacks a method.
         CodeError: the library refuses it.
     """
+    handlers = _handlers(kind, served)
+    for key, op, wanted, value in _READ_OFF.get(kind, ()):
+        if spec.get(key) is None and (op in handlers) == wanted:
+            spec[key] = value
     if not isinstance(name, str):
         raise bad_type(f"the name of a {kind} is a str, not {type(name).__name__}", op="host.register")
-    extension = Extension(kind, name, served)
-    for key, op, wanted, value in _READ_OFF.get(kind, ()):
-        if spec.get(key) is None and extension.has(op) == wanted:
-            spec[key] = value
-    owner._supply(extension, {"name": name, **{k: v for k, v in spec.items() if v is not None}})
+    supplied = (_Store if kind == "store" else Supplied)(kind, name, handlers)
+    owner._supply(supplied, {"name": name, **{k: v for k, v in spec.items() if v is not None}})
     return made(owner, kind, name)
 
+
+def register_raw(
+    owner: ExtensionOwner, kind: str, spec: Mapping[str, Any], functions: Mapping[str, Callable[[Any, Context], Any]],
+) -> Registration:
+    """Registers functions that speak the JSON of the operations, for any kind."""
+    if not isinstance(kind, str):
+        raise bad_type(f"kind is a str, not {type(kind).__name__}", op="host.register")
+    if not isinstance(spec, Mapping):
+        raise bad_type(f"spec is a mapping, not {type(spec).__name__}", op="host.register")
+    if not isinstance(functions, Mapping):
+        raise bad_type(f"handlers map operations to functions; {type(functions).__name__} is no mapping", op="host.register")
+    for op, fn in functions.items():
+        if not isinstance(op, str) or not callable(fn):
+            raise bad_type(f"handlers map operations to functions; {op!r}: {type(fn).__name__} is none", op="host.register")
+    name = spec.get("name")
+    if not isinstance(name, str):
+        raise bad_type(f"spec names the {kind}: \"name\" is a str, not {type(name).__name__}", op="host.register")
+    handlers = {op: Handler(fn, is_async(fn), _as_it_is) for op, fn in functions.items()}
+    owner._supply(Supplied(kind, name, handlers), spec)
+    return _MADE.get(kind, Registration)(owner, kind, name)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+# What registering gives where it is more than something to take back.
+_MADE: dict[str, type[Registration]] = {"store": StoreRegistration, "workspace": WorkspaceRegistration}
 
 # Parts of a description, by kind: the key, the operation that decides, whether it must be there,
 # and the value.

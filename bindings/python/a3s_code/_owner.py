@@ -3,11 +3,15 @@ are loaded when the first is registered."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, overload
 
-from ._tools import ToolOwner
+from . import _ffi
+from ._errors import bad_type, forked
+from ._wire import dumps
 
 if TYPE_CHECKING:
+    from ._context import Context, Supplied
+    from ._desk import Desk
     from ._extensions import Registration, StoreRegistration, WorkspaceRegistration
     from ._protocols import (
         CompletionClient, ContextProvider, Decision, Maybe, ModelAnswer, ModelClient, PermissionChecker,
@@ -15,8 +19,10 @@ if TYPE_CHECKING:
     )
     from .types import EventLogLine, HostContextItem, HostContextQuery, HostModelRequest, HostPermissionCheck, SessionCommandContext
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-class ExtensionOwner(ToolOwner):
+
+class ExtensionOwner:
     """What agents and sessions share. What is registered with an agent serves all its sessions.
 
     A plain function runs in a worker thread, an async one in the loop that was running when it was
@@ -26,6 +32,120 @@ class ExtensionOwner(ToolOwner):
     Each method raises ``TypeError`` for an object that lacks a method, and ``CodeError``
     ALREADY_EXISTS for a taken name, SESSION_CLOSED, INVALID_REQUEST. They call a3s_host_register.
     """
+
+    _handle: int
+    _desk: Desk
+    _supplied: dict[tuple[str, str], Supplied]
+
+    def _scope(self) -> str:
+        """The session that what is supplied belongs to; empty for an agent."""
+        raise NotImplementedError
+
+    def _supply(self, supplied: Supplied, spec: Mapping[str, Any]) -> None:
+        if _ffi.dead():
+            raise forked("host.register")
+        self._desk.start()
+        self._desk.supply(self._handle, self._scope(), supplied, dumps(spec, "host.register"))
+        self._supplied[supplied.kind, supplied.name] = supplied
+
+    def _withdraw(self, kind: str, name: str) -> bool:
+        supplied = self._supplied.pop((kind, name), None)
+        if supplied is None:
+            return False
+        self._desk.withdraw(self._scope(), supplied)
+        return True
+
+    @overload
+    def register_tool(
+        self, fn: F, name: str | None = None, description: str | None = None,
+        read_only: bool = False, timeout_ms: int | None = None) -> F: ...
+
+    @overload
+    def register_tool(
+        self, fn: None = None, name: str | None = None, description: str | None = None,
+        read_only: bool = False, timeout_ms: int | None = None) -> Callable[[F], F]: ...
+
+    def register_tool(
+        self, fn: F | None = None, name: str | None = None, description: str | None = None,
+        read_only: bool = False, timeout_ms: int | None = None,
+    ) -> F | Callable[[F], F]:
+        """Makes a function a tool of the model. Use it as a call or as a decorator::
+
+            @session.register_tool(read_only=True)
+            def weather(city: str, days: int = 1) -> str:
+                '''Says what the weather will be.
+
+                Args:
+                    city: name of the city.
+                    days: how many days to look ahead.
+                '''
+
+        The name, the words for the model and the schema of the arguments come from the
+        function's name, docstring and type hints; ``Annotated[str, "words"]`` works too. A plain
+        function runs in a worker thread; an async one runs in the loop that was running when it
+        was registered, else in a loop of its own. It may call the session again. What it returns
+        becomes text (JSON for anything but ``str``); return a :class:`~a3s_code.ToolResult` for an exit
+        code or metadata. An exception is a failed result that the model sees. A parameter
+        annotated with :class:`ToolContext` gets the context: cancellation, deadline, progress.
+
+        Every call passes the session's permission policy under the tool's name.
+
+        Args:
+            fn: the function; leave it out to decorate.
+            name: name for the model; default the function's name.
+            description: words for the model; default the docstring's first paragraph.
+            read_only: the tool changes nothing anywhere: it may run in parallel, and without a policy.
+            timeout_ms: limit of one call in milliseconds; default the session's tool time-out, else 10 minutes.
+
+        Raises:
+            TypeError: the signature has no JSON form.
+            CodeError: ALREADY_EXISTS for a taken name, SESSION_CLOSED.
+
+        Calls a3s_host_register with kind ``tool``.
+        """
+        if fn is None:
+            def decorate(function: F) -> F:
+                return self.register_tool(function, name, description, read_only, timeout_ms)
+            return decorate
+        if not callable(fn):
+            raise bad_type(f"register_tool takes a function, not {type(fn).__name__}", op="host.register")
+        called = name or str(getattr(fn, "__name__", type(fn).__name__))
+        from ._tools import tool
+
+        self._supply(*tool(fn, called, description or "", read_only, timeout_ms))
+        return fn
+
+    def unregister_tool(self, name: str) -> bool:
+        """Withdraws a tool registered here and cancels its open calls; False if there is none."""
+        return self._withdraw("tool", name)
+
+    def register_extension(
+        self, kind: str, spec: Mapping[str, Any], handlers: Mapping[str, Callable[[Any, Context], Any]],
+    ) -> Registration:
+        """Supplies a part of any kind that the library knows, in the JSON of its operations:
+        docs/extensions.md lists kinds, descriptions, parameters and results. The other methods
+        are this with objects of Python.
+
+        Args:
+            kind: the kind, such as ``"context"``.
+            spec: the description, with ``name`` in it.
+            handlers: for each operation a function, plain or async, that gets the parameters and a
+                :class:`~a3s_code.Context`, whose ``chunk`` tells pieces, and gives the result. An
+                operation without one fails.
+
+        Returns:
+            What takes it back; of a store or a workspace also a value for the option that names it.
+
+        Raises:
+            CodeError: also UNSUPPORTED_OPERATION for a kind that the library does not know.
+        """
+        from ._extensions import register_raw
+
+        return register_raw(self, kind, spec, handlers)
+
+    def unregister_extension(self, kind: str, name: str) -> bool:
+        """Withdraws what was registered here and cancels what it is serving; False if there is none."""
+        return self._withdraw(kind, name)
 
     def register_permission_checker(
         self, checker: PermissionChecker | Callable[[HostPermissionCheck], Maybe[Decision]], *,
@@ -158,7 +278,7 @@ class AgentExtensions(ExtensionOwner):
         return _plain(self, "transport", name, transport, timeout_ms=timeout_ms)
 
 
-def _plain(owner: ToolOwner, kind: str, name: str, served: Any, **spec: Any) -> Registration:
+def _plain(owner: ExtensionOwner, kind: str, name: str, served: Any, **spec: Any) -> Registration:
     from ._extensions import Registration, register
 
     return register(owner, Registration, kind, name, served, **spec)

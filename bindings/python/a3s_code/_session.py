@@ -12,12 +12,12 @@ from ._errors import bad_type, forked
 from ._events import AgentEvent, event_from
 from ._owner import ExtensionOwner
 from ._stream import EventStream
-from ._tools import Supplied
 from ._wire import dumps, loads
 
 if TYPE_CHECKING:
-    from ._results import AgentResult
     from ._agent import Agent
+    from ._context import Supplied
+    from ._results import AgentResult
 
 #: A message object: ``{"role": ..., "content": [block, ...]}``.
 Message = Mapping[str, Any]
