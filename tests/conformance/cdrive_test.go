@@ -19,6 +19,7 @@ type headerAgent struct {
 	*process
 	handle uint64
 	desk   *hostDesk
+	later  []*extension // to be registered with sessions
 }
 
 type headerSession struct {
@@ -52,31 +53,54 @@ func (a *headerAgent) session(resume string, p place, options json.RawMessage) (
 	if err != nil {
 		return nil, err
 	}
+	for _, x := range a.later {
+		if _, err := a.do("register", m.Handle, 0, x.Kind, x.Spec); err != nil {
+			return nil, err
+		}
+	}
 	return &headerSession{process: a.process, handle: m.Handle}, nil
 }
 
-func (a *headerAgent) register(t *hostTool) error {
+func (a *headerAgent) register(x *extension, does func(string) error) error {
 	if a.desk == nil {
-		d := newDesk(a)
-		hear := func(events []a3s.Event) {
-			for _, e := range events {
-				d.hear(e)
-			}
-		}
-		end := func(m message) {
-			if kind := fault.KindOf(m.err()); kind != fault.End && kind != fault.Closed && kind != fault.Handle {
-				d.blame(fmt.Errorf("the agent's stream ended with %v", m.err()))
-			}
-			close(d.done)
-		}
-		if _, err := a.say("stream", a.handle, 0, "-", nil, hear, end); err != nil {
+		if err := a.listen(does); err != nil {
 			return err
 		}
-		a.desk = d
 	}
-	a.desk.add(t)
-	_, err := a.do("register", a.handle, 0, "tool", t.spec())
+	a.desk.add(x)
+	if x.On == "session" {
+		a.later = append(a.later, x)
+		return nil
+	}
+	_, err := a.do("register", a.handle, 0, x.Kind, x.Spec)
 	return err
+}
+
+// listen opens the control stream and begins to hear it.
+func (a *headerAgent) listen(does func(string) error) error {
+	d := newDesk(a, does)
+	hear := func(events []a3s.Event) {
+		for _, e := range events {
+			d.hear(e)
+		}
+	}
+	end := func(m message) {
+		if kind := fault.KindOf(m.err()); kind != fault.End && kind != fault.Closed && kind != fault.Handle {
+			d.blame(fmt.Errorf("the agent's stream ended with %v", m.err()))
+		}
+		close(d.done)
+	}
+	m, err := a.say("stream", a.handle, 0, "-", nil, hear, end)
+	if err != nil {
+		return err
+	}
+	d.leave = func() {
+		if _, err := a.do("close", m.Handle, patienceMS, "-", nil); err != nil {
+			d.blame(err)
+		}
+	}
+	a.desk = d
+	return nil
 }
 
 func (a *headerAgent) chunk(request uint64, piece []byte) error {
@@ -89,11 +113,11 @@ func (a *headerAgent) reply(request uint64, answer []byte) error {
 	return err
 }
 
-func (a *headerAgent) check(tools []*hostTool) error {
+func (a *headerAgent) check(host []*extension) error {
 	if a.desk == nil {
 		return nil
 	}
-	return a.desk.calling.check(tools)
+	return a.desk.calling.check(host)
 }
 
 func (a *headerAgent) sessions() []string {
@@ -108,11 +132,9 @@ func (a *headerAgent) sessions() []string {
 	return v.SessionIDs
 }
 
-// close lets the tools end first: closing ends the agent's stream at once, and what it
-// has not told by then is told no more.
-func (a *headerAgent) close() error {
+func (a *headerAgent) close(host []*extension) error {
 	if a.desk != nil {
-		a.desk.work.Wait()
+		a.desk.settle(host)
 	}
 	_, err := a.do("close", a.handle, patienceMS, "-", nil)
 	if a.desk != nil {

@@ -22,11 +22,13 @@ type driver interface {
 
 type agent interface {
 	session(resume string, p place, options json.RawMessage) (session, error)
-	register(t *hostTool) error
-	// check says what the tools of the host found wrong, when the agent is closed.
-	check(tools []*hostTool) error
+	// register takes an extension of the host; does plays a step of its handlers.
+	register(x *extension, does func(line string) error) error
+	// check says what the host's side found wrong, when the agent is closed.
+	check(host []*extension) error
 	sessions() []string
-	close() error
+	// close lets the host's side end first.
+	close(host []*extension) error
 }
 
 type session interface {
@@ -118,15 +120,19 @@ func (a *facadeAgent) session(resume string, p place, options json.RawMessage) (
 	return facadeSession{s}, nil
 }
 
-func (a *facadeAgent) register(t *hostTool) error {
-	made, err := t.goTool(&a.calling)
+func (a *facadeAgent) register(x *extension, does func(string) error) error {
+	if x.tool == nil {
+		return fmt.Errorf("%w: extensions of any kind", errLacking)
+	}
+	made, err := x.goTool(&a.calling)
 	a.tools = append(a.tools, made)
 	return err
 }
 
 func (a *facadeAgent) sessions() []string { return a.ListSessions() }
 
-func (a *facadeAgent) close() error {
+func (a *facadeAgent) close(host []*extension) error {
+	a.settle(host)
 	ctx, cancel := bounded()
 	defer cancel()
 	return a.Close(ctx)
@@ -222,7 +228,8 @@ type table struct{}
 
 type tableAgent struct {
 	*rt.Agent
-	desk *hostDesk
+	desk  *hostDesk
+	later []*extension // to be registered with sessions
 }
 
 func (table) open(p place, env map[string]string) (agent, error) {
@@ -254,12 +261,63 @@ func (a *tableAgent) session(resume string, p place, options json.RawMessage) (s
 	if err != nil {
 		return nil, err
 	}
+	for _, x := range a.later {
+		if _, err := op.HostRegister(ctx, s, x.Kind, x.Spec); err != nil {
+			return nil, err
+		}
+	}
 	return tableSession{s}, nil
+}
+
+func (a *tableAgent) register(x *extension, does func(string) error) error {
+	ctx := context.Background()
+	if a.desk == nil {
+		st, err := op.OpenStream(ctx, a.Agent, nil)
+		if err != nil {
+			return err
+		}
+		a.desk = newDesk(a, does)
+		a.desk.leave = st.Close
+		go a.desk.listen(st)
+	}
+	a.desk.add(x)
+	if x.On == "session" {
+		a.later = append(a.later, x)
+		return nil
+	}
+	_, err := op.HostRegister(ctx, a.Agent, x.Kind, x.Spec)
+	return err
+}
+
+// listen hears the control stream to its end.
+func (d *hostDesk) listen(st *op.Stream) {
+	defer close(d.done)
+	defer st.Close()
+	for e, err := range read(st) {
+		switch fault.KindOf(err) {
+		case "":
+			d.hear(e)
+		case fault.Closed, fault.Handle: // by the host that dies
+		default:
+			d.blame(err)
+		}
+	}
+}
+
+func (a *tableAgent) chunk(request uint64, piece []byte) error {
+	return op.HostChunk(context.Background(), a.Agent, request, piece)
+}
+
+func (a *tableAgent) reply(request uint64, answer []byte) error {
+	return op.HostReply(context.Background(), a.Agent, request, answer)
 }
 
 func (a *tableAgent) sessions() []string { return a.ListSessions() }
 
-func (a *tableAgent) close() error {
+func (a *tableAgent) close(host []*extension) error {
+	if a.desk != nil {
+		a.desk.settle(host)
+	}
 	ctx, cancel := bounded()
 	defer cancel()
 	err := op.Close(ctx, a.Agent)
@@ -269,11 +327,11 @@ func (a *tableAgent) close() error {
 	return err
 }
 
-func (a *tableAgent) check(tools []*hostTool) error {
+func (a *tableAgent) check(host []*extension) error {
 	if a.desk == nil {
 		return nil
 	}
-	return a.desk.calling.check(tools)
+	return a.desk.calling.check(host)
 }
 
 type tableSession struct{ *rs.Session }

@@ -92,7 +92,8 @@ func prepare(t *testing.T, sc *scenario, d driver) (*play, error) {
 		return nil, err
 	}
 	p.env = map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir, "LANG": "C.UTF-8"}
-	parts := map[string]any{"env.json": &p.env, "host_tools.json": &p.tools, "options.json": &p.options}
+	var tools []*hostTool
+	parts := map[string]any{"env.json": &p.env, "host_tools.json": &tools, "options.json": &p.options}
 	for name, into := range parts {
 		text, ok := sc.sections[name]
 		if !ok {
@@ -102,6 +103,16 @@ func prepare(t *testing.T, sc *scenario, d driver) (*play, error) {
 		if err := json.Unmarshal([]byte(text), into); err != nil {
 			return nil, fmt.Errorf("%s: %v", name, err)
 		}
+	}
+	for _, t := range tools {
+		p.host = append(p.host, t.extension())
+	}
+	if text, ok := sc.sections["host.json"]; ok {
+		more, err := hostExtensions(strings.ReplaceAll(p.place.fill(text), "$UNIQUE", dir))
+		if err != nil {
+			return nil, fmt.Errorf("host.json: %v", err)
+		}
+		p.host = append(p.host, more...)
 	}
 	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
@@ -18,7 +19,7 @@ type play struct {
 	driver  driver
 	place   place
 	env     map[string]string
-	tools   []*hostTool
+	host    []*extension
 	options json.RawMessage
 
 	agents  []agent // the last one is used
@@ -26,6 +27,7 @@ type play struct {
 	history json.RawMessage
 	active  *sink
 	events  []ev
+	keeping sync.Mutex // handlers of the host keep results too
 	results []any
 	noted   map[string]any
 }
@@ -41,11 +43,11 @@ func (p *play) run() error {
 		err = p.expectRest()
 	}
 	for _, a := range p.agents {
-		if closing := a.close(); err == nil && closing != nil {
+		if closing := a.close(p.host); err == nil && closing != nil {
 			err = fmt.Errorf("closing the agent: %v", closing)
 		}
 		if err == nil {
-			err = a.check(p.tools)
+			err = a.check(p.host)
 		}
 	}
 	return err
@@ -75,6 +77,18 @@ func (p *play) steps() error {
 	return nil
 }
 
+// does plays a step that a handler of the host is told to play while it is asked.
+func (p *play) does(line string) error {
+	st, err := parseStep(p.place.fill(line))
+	if err == nil && !slices.Contains([]string{"cancel", "check", "tool"}, st.verb) {
+		err = fmt.Errorf("a handler does no %s", st.verb)
+	}
+	if err != nil {
+		return err
+	}
+	return p.step(st)
+}
+
 func asFault(err error) *fault.Error {
 	var f *fault.Error
 	errors.As(err, &f)
@@ -89,8 +103,8 @@ func (p *play) newAgent() error {
 		return err
 	}
 	p.agents = append(p.agents, a)
-	for _, t := range p.tools {
-		if err := a.register(t); err != nil {
+	for _, x := range p.host {
+		if err := a.register(x, p.does); err != nil {
 			return err
 		}
 	}
@@ -244,7 +258,9 @@ func (p *play) latest(fits func(ev) bool) (ev, error) {
 
 func (p *play) keep(v any, err error) error {
 	if err == nil {
+		p.keeping.Lock()
 		p.results = append(p.results, v)
+		p.keeping.Unlock()
 	}
 	return err
 }

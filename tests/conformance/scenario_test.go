@@ -20,7 +20,7 @@ const (
 
 // sections that may stand in a scenario beside workspace/ and want/workspace/.
 var sections = []string{
-	"agent.acl", "env.json", "files.json", "host_tools.json", "options.json", "script", "steps",
+	"agent.acl", "env.json", "files.json", "host.json", "host_tools.json", "options.json", "script", "steps",
 	"want/error", "want/events", "want/files.json", "want/result.json",
 }
 
@@ -75,18 +75,26 @@ func load(file string) (*scenario, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		st := step{line: line}
-		st.verb, st.rest, _ = strings.Cut(line, " ")
-		if st.verb == "fails" {
-			st.fails, line, _ = strings.Cut(st.rest, " ")
-			st.verb, st.rest, _ = strings.Cut(line, " ")
-		}
-		if !slices.Contains(verbs, st.verb) {
-			return nil, fmt.Errorf("there is no step %q", st.verb)
+		st, err := parseStep(line)
+		if err != nil {
+			return nil, err
 		}
 		sc.steps = append(sc.steps, st)
 	}
 	return sc, nil
+}
+
+func parseStep(line string) (step, error) {
+	st := step{line: line}
+	st.verb, st.rest, _ = strings.Cut(line, " ")
+	if st.verb == "fails" {
+		st.fails, line, _ = strings.Cut(st.rest, " ")
+		st.verb, st.rest, _ = strings.Cut(line, " ")
+	}
+	if !slices.Contains(verbs, st.verb) {
+		return st, fmt.Errorf("there is no step %q", st.verb)
+	}
+	return st, nil
 }
 
 // place is the folder of one play: $DIR with agent.acl, turns.txt and $WORKSPACE.
