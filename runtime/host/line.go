@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
@@ -22,14 +24,21 @@ type Extension struct {
 // maxTimeout bounds timeout_ms: a day.
 const maxTimeout = 24 * time.Hour
 
-var extensionName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
+// isName says that a text is 1 to 64 of the characters A-Z a-z 0-9 _ . : -, of which the
+// last three do not begin it.
+func isName(s string) bool {
+	odd := func(r rune) bool {
+		return r >= utf8.RuneSelf || !strings.ContainsRune("_.:-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}
+	return len(s) > 0 && len(s) <= 64 && !strings.ContainsRune(".:-", rune(s[0])) && strings.IndexFunc(s, odd) < 0
+}
 
 // Extends gives the common part of a description; every description embeds it.
 func (e Extension) Extends() Extension { return e }
 
 // Check refuses a description that nothing can be called by.
 func (e Extension) Check() error {
-	if !extensionName.MatchString(e.Name) {
+	if !isName(e.Name) {
 		return fault.New(fault.Invalid, "host.register", "name %q: use 1 to 64 of the characters A-Z a-z 0-9 _ . : -", Cut(e.Name, 80)).With("field", "name").With("reason", fault.BadValue)
 	}
 	if e.TimeoutMS < 0 || e.TimeoutMS > maxTimeout.Milliseconds() {

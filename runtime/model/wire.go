@@ -63,31 +63,30 @@ func Estimate(req Request) int {
 	for _, m := range req.Messages {
 		n += 4 + EstimateText(m.ReasoningContent)
 		for _, b := range m.Content {
-			n += EstimateText(b.Text) + EstimateText(b.Name) + EstimateText(string(b.Input)) + EstimateText(b.Content)
+			n += EstimateText(b.Text) + EstimateText(b.Name) + EstimateText(b.Input) + EstimateText(b.Content)
 		}
 	}
 	for _, t := range req.Tools {
-		n += 8 + EstimateText(t.Name) + EstimateText(t.Description) + EstimateText(string(t.Parameters))
+		n += 8 + EstimateText(t.Name) + EstimateText(t.Description) + EstimateText(t.Parameters)
 	}
 	return n
 }
 
 // EstimateText reckons the tokens of a text: about four letters of Latin script make
 // one, while most other scripts need about one for each letter.
-func EstimateText(s string) int {
+func EstimateText[T string | []byte | json.RawMessage](s T) int {
 	quarter := 0
-	for len(s) >= 8 { // by eights where all is ASCII
-		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		if w&0x8080808080808080 == 0 {
-			quarter, s = quarter+8, s[8:]
-			continue
+	for len(s) > 0 {
+		if len(s) >= 8 { // by eights where all is ASCII
+			w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+				uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+			if w&0x8080808080808080 == 0 {
+				quarter, s = quarter+8, s[8:]
+				continue
+			}
 		}
-		r, n := utf8.DecodeRuneInString(s)
+		r, n := utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)]))
 		quarter, s = quarter+weight(r), s[n:]
-	}
-	for _, r := range s {
-		quarter += weight(r)
 	}
 	return (quarter + 3) / 4
 }

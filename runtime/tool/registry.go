@@ -2,10 +2,10 @@ package tool
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/a3s-lab/liba3s/internal/schema"
@@ -16,9 +16,14 @@ import (
 // maxDescription bounds what a tool says of itself, in bytes.
 const maxDescription = 64 << 10
 
-// names are what every model service accepts; services with a shorter limit are their
-// adapter's business.
-var names = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+// isName says that every model service accepts a name; services with a shorter limit are
+// their adapter's business.
+func isName(s string) bool {
+	odd := func(r rune) bool {
+		return r >= utf8.RuneSelf || r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}
+	return len(s) > 0 && len(s) <= 128 && strings.IndexFunc(s, odd) < 0
+}
 
 // Registry holds the tools of one session by name. It may be used concurrently.
 type Registry struct {
@@ -123,7 +128,7 @@ func (r *Registry) Names() []string {
 
 // checkSpec refuses what no model service would take.
 func checkSpec(s chat.ToolSpec) error {
-	if !names.MatchString(s.Name) {
+	if !isName(s.Name) {
 		return fault.New(fault.Invalid, "tool.add", "tool name %q: use 1 to 128 of the characters A-Z a-z 0-9 _ -", s.Name)
 	}
 	if len(s.Description) > maxDescription || !utf8.ValidString(s.Description) {

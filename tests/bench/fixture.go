@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -117,11 +118,15 @@ func play(ctx context.Context, s *session.Session) (*session.Run, error) {
 	return r, err
 }
 
+// buffers are those of readers, which keep theirs as a host does.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 128<<10)) }}
+
 // follow reads the events of a run from the first to the last.
 func follow(ctx context.Context, r *session.Run) error {
 	c := r.Stream(0)
 	defer c.Close()
-	buf := make([]byte, 128<<10)
+	buf := *buffers.Get().(*[]byte)
+	defer func() { buffers.Put(&buf) }()
 	for {
 		_, needed, err := c.Next(ctx, 256, buf)
 		switch {

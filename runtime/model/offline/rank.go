@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -26,23 +27,28 @@ type word struct {
 	exact bool
 }
 
+// Compiled when the first prompt is looked at: few programs use this model.
 var (
-	sentence = regexp.MustCompile(`[.!?;]\s+|\n`)
+	sentence = lazily(`[.!?;]\s+|\n`)
 	// command opens a sentence that tells how to work, not what to look for.
-	command = regexp.MustCompile(`(?i)^\s*(please\s+)?(do\s+not|don't|dont|never|without)\b`)
-	token   = regexp.MustCompile(`[\p{L}\p{N}_][\p{L}\p{N}_./:-]*`)
+	command = lazily(`(?i)^\s*(please\s+)?(do\s+not|don't|dont|never|without)\b`)
+	token   = lazily(`[\p{L}\p{N}_][\p{L}\p{N}_./:-]*`)
 )
+
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // significant gives the words of a prompt that are worth a search, identifiers first,
 // otherwise in their order.
 func significant(prompt string) []word {
 	var exact, plain []word
 	seen := map[string]bool{}
-	for _, s := range sentence.Split(prompt, -1) {
-		if command.MatchString(s) {
+	for _, s := range sentence().Split(prompt, -1) {
+		if command().MatchString(s) {
 			continue
 		}
-		for _, t := range token.FindAllString(s, -1) {
+		for _, t := range token().FindAllString(s, -1) {
 			t = strings.TrimRight(t, "./:-")
 			w := word{stem: t, exact: isIdentifier(t)}
 			if !w.exact {
@@ -103,8 +109,8 @@ type hit struct {
 }
 
 var (
-	grepLine   = regexp.MustCompile(`^>\s?(.+?):(\d+):\s?(.*)$`)
-	definition = regexp.MustCompile(`^\s*(export\s+|pub\s+|public\s+|private\s+|static\s+|async\s+)*(func|def|class|fn|type|struct|interface|enum|trait|function|const|#define)\b`)
+	grepLine   = lazily(`^>\s?(.+?):(\d+):\s?(.*)$`)
+	definition = lazily(`^\s*(export\s+|pub\s+|public\s+|private\s+|static\s+|async\s+)*(func|def|class|fn|type|struct|interface|enum|trait|function|const|#define)\b`)
 )
 
 // best ranks what the greps found: files that hold several of the words, definitions
@@ -168,7 +174,7 @@ func (s state) weight(i int) float64 {
 
 func (s state) factor(h hit, distinct int) float64 {
 	f := float64(distinct)
-	if definition.MatchString(h.text) {
+	if definition().MatchString(h.text) {
 		f *= 2
 	}
 	name := strings.ToLower(path.Base(h.path))
@@ -187,7 +193,7 @@ func (s state) factor(h hit, distinct int) float64 {
 func grepHits(text string) []hit {
 	var found []hit
 	for l := range strings.Lines(text) {
-		m := grepLine.FindStringSubmatch(strings.TrimRight(l, "\r\n"))
+		m := grepLine().FindStringSubmatch(strings.TrimRight(l, "\r\n"))
 		if m == nil {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"sync"
 
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/store"
@@ -19,12 +20,12 @@ const (
 	readAhead = 256 << 10 // bytes read from a log at once
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // appendFrame puts the frame of one fact behind dst.
 func appendFrame(dst, fact []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(fact)))
-	dst = binary.LittleEndian.AppendUint32(dst, crc32.Checksum(fact, castagnoli))
+	dst = binary.LittleEndian.AppendUint32(dst, crc32.Checksum(fact, castagnoli()))
 	return append(dst, fact...)
 }
 
@@ -87,7 +88,7 @@ func (f *frames) next() ([]byte, error) {
 	if _, err := io.ReadFull(f.r, b); err != nil {
 		return nil, shrunk(err)
 	}
-	if crc32.Checksum(b, castagnoli) != sum {
+	if crc32.Checksum(b, castagnoli()) != sum {
 		return nil, errChecksum
 	}
 	f.off += frameHead + length
@@ -106,7 +107,7 @@ func (f *frames) skip() error {
 		if len(b) == 0 {
 			return shrunk(err)
 		}
-		have = crc32.Update(have, castagnoli, b)
+		have = crc32.Update(have, castagnoli(), b)
 		left -= len(b)
 		if _, err := f.r.Discard(len(b)); err != nil {
 			return err

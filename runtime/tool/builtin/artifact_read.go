@@ -27,8 +27,10 @@ const artifactReadParameters = `{"type":"object","additionalProperties":false,"r
 
 type artifactReadTool struct{ base }
 
+var artifactReadBase = describe("artifact_read", artifactReadDoc, artifactReadParameters)
+
 func newArtifactRead() tool.Tool {
-	return artifactReadTool{describe("artifact_read", artifactReadDoc, artifactReadParameters)}
+	return artifactReadTool{artifactReadBase}
 }
 
 type artifactReadArgs struct {

@@ -30,7 +30,9 @@ const bashParameters = `{"type":"object","additionalProperties":false,"required"
 
 type bashTool struct{ base }
 
-func newBash() tool.Tool { return bashTool{describe("bash", bashDoc, bashParameters)} }
+var bashBase = describe("bash", bashDoc, bashParameters)
+
+func newBash() tool.Tool { return bashTool{bashBase} }
 
 type bashArgs struct {
 	Command string `json:"command"`

@@ -39,7 +39,7 @@ func For(ws workspace.Workspace) []tool.Tool {
 	return list
 }
 
-// base is what all tools here share.
+// base is what all tools here share; one serves all sessions.
 type base struct{ spec chat.ToolSpec }
 
 func describe(name, description, parameters string) base {
@@ -55,6 +55,9 @@ func (b base) Spec() chat.ToolSpec { return b.spec }
 // that do not validate.
 func decode[T any](args json.RawMessage) (T, error) {
 	var v T
+	if string(args) == "{}" { // what a tool is asked about by those who have no arguments yet
+		return v, nil
+	}
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {

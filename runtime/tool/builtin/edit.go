@@ -27,7 +27,9 @@ const editParameters = `{"type":"object","additionalProperties":false,"required"
 
 type editTool struct{ base }
 
-func newEdit() tool.Tool { return editTool{describe("edit", editDoc, editParameters)} }
+var editBase = describe("edit", editDoc, editParameters)
+
+func newEdit() tool.Tool { return editTool{editBase} }
 
 type editArgs struct {
 	FilePath   string `json:"file_path"`

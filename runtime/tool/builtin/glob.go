@@ -28,7 +28,9 @@ const globParameters = `{"type":"object","additionalProperties":false,"required"
 
 type globTool struct{ base }
 
-func newGlob() tool.Tool { return globTool{describe("glob", globDoc, globParameters)} }
+var globBase = describe("glob", globDoc, globParameters)
+
+func newGlob() tool.Tool { return globTool{globBase} }
 
 type globArgs struct {
 	Pattern string `json:"pattern"`

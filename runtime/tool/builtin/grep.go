@@ -40,7 +40,9 @@ const grepParameters = `{"type":"object","additionalProperties":false,"required"
 
 type grepTool struct{ base }
 
-func newGrep() tool.Tool { return grepTool{describe("grep", grepDoc, grepParameters)} }
+var grepBase = describe("grep", grepDoc, grepParameters)
+
+func newGrep() tool.Tool { return grepTool{grepBase} }
 
 type grepArgs struct {
 	Pattern    string `json:"pattern"`

@@ -27,7 +27,9 @@ const lsParameters = `{"type":"object","additionalProperties":false,"properties"
 
 type lsTool struct{ base }
 
-func newLs() tool.Tool { return lsTool{describe("ls", lsDoc, lsParameters)} }
+var lsBase = describe("ls", lsDoc, lsParameters)
+
+func newLs() tool.Tool { return lsTool{lsBase} }
 
 type lsArgs struct {
 	Path string `json:"path"`

@@ -33,7 +33,9 @@ const readParameters = `{"type":"object","additionalProperties":false,"propertie
 
 type readTool struct{ base }
 
-func newRead() tool.Tool { return readTool{describe("read", readDoc, readParameters)} }
+var readBase = describe("read", readDoc, readParameters)
+
+func newRead() tool.Tool { return readTool{readBase} }
 
 type readArgs struct {
 	FilePath string     `json:"file_path"`

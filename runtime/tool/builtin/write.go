@@ -25,7 +25,9 @@ const writeParameters = `{"type":"object","additionalProperties":false,"required
 
 type writeTool struct{ base }
 
-func newWrite() tool.Tool { return writeTool{describe("write", writeDoc, writeParameters)} }
+var writeBase = describe("write", writeDoc, writeParameters)
+
+func newWrite() tool.Tool { return writeTool{writeBase} }
 
 type writeArgs struct {
 	FilePath string `json:"file_path"`
