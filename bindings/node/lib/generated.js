@@ -200,3 +200,15 @@ exports.BLOCKING = new Set([
   "session.send",
   "session.tool",
 ]);
+
+// Keys whose values are somebody's own: what lies below them is not respelled.
+exports.OPAQUE = new Set([
+  "args",
+  "arguments",
+  "env",
+  "fields",
+  "headers",
+  "input",
+  "metadata",
+  "parameters",
+]);

@@ -22,8 +22,9 @@ func (s *source) node(defs jsonschema.Definitions, digest string) ([]File, error
 	}
 	return []File{
 		{"bindings/node/src/generated.h", s.nodeTable()},
-		{"bindings/node/lib/generated.js", s.nodeTables(digest)},
+		{"bindings/node/lib/generated.js", s.nodeTables(defs, digest)},
 		{"bindings/node/lib/generated.d.ts", types},
+		{"bindings/node/lib/types/hosts.d.ts", nodeHostTypes(defs)},
 	}, nil
 }
 
@@ -174,7 +175,7 @@ func number(b bool) int {
 }
 
 // nodeTables makes lib/generated.js.
-func (s *source) nodeTables(digest string) []byte {
+func (s *source) nodeTables(defs jsonschema.Definitions, digest string) []byte {
 	w := &writer{}
 	w.f("// %s\n'use strict';\n\n", Mark)
 	w.f("exports.VERSION = %s;\nexports.ABI_VERSION = %d;\n", quote(s.version), s.api.ABI.Number())
@@ -206,6 +207,10 @@ func (s *source) nodeTables(digest string) []byte {
 		if o.Blocking {
 			w.f("  %s,\n", quote(o.Name))
 		}
+	}
+	w.f("]);\n\n// Keys whose values are somebody's own: what lies below them is not respelled.\nexports.OPAQUE = new Set([\n")
+	for _, key := range nodeOpaque(defs) {
+		w.f("  %s,\n", quote(key))
 	}
 	w.f("]);\n")
 	return w.Bytes()

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { Agent, CodeError, FileSessionStore, LocalWorkspaceBackend, MemorySessionStore, ToolResult } from '@a3s-lab/code';
+import { Agent, CodeError, FileSessionStore, LocalWorkspaceBackend, MemorySessionStore } from '@a3s-lab/code';
+import { Host } from './host.mjs';
 import { Facts, compare, diff, joined } from './match.mjs';
 import { Scenario, VIEWS } from './scenario.mjs';
 
@@ -66,16 +67,14 @@ class Running {
 /** One scenario being played. */
 export class Play {
   agents = [];
+  hosts = [];
   events = [];
   results = [];
   #stores = {};
-  #calls = {};
   #noted = {};
-  #wrong = [];
 
   constructor(file, dir) {
     this.scenario = new Scenario(file, dir);
-    this.tools = this.scenario.json('host_tools.json', []);
   }
 
   /** Plays; throws what was not as the scenario wants. */
@@ -84,11 +83,11 @@ export class Play {
     try {
       this.#expectError(await this.#steps());
       await this.#expectRest();
+      for (const host of this.hosts) await host.settle();
     } finally {
       await Promise.all(this.agents.map((a) => a.close()));
     }
-    assert.deepEqual(this.#wrong, []);
-    for (const { name, calls } of this.tools) if (calls !== undefined) assert.equal(this.#calls[name] ?? 0, calls, `calls of ${name}`);
+    assert.deepEqual(this.hosts.flatMap((host) => host.wrong), []);
   }
 
   // --- the host ---
@@ -98,24 +97,13 @@ export class Play {
   async openAgent() {
     const env = { PATH: process.env.PATH, HOME: this.scenario.dir, LANG: 'C.UTF-8', ...this.scenario.json('env.json', {}) };
     this.agents.push(await Agent.create('agent.acl', { env }));
-    for (const spec of this.tools) this.#register(spec);
+    this.hosts.push(new Host(this));
+    this.hosts.at(-1).join(this.agent);
   }
 
-  #register({ name, description, read_only: readOnly, timeout_ms: timeoutMs, answer }) {
-    const parameters = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'], additionalProperties: false };
-    this.agent.registerTool({ name, description, readOnly, timeoutMs, parameters }, async ({ text }, context) => {
-      this.#calls[name] = (this.#calls[name] ?? 0) + 1;
-      for (const chunk of answer.chunks ?? []) context.emit(chunk);
-      if (answer.wait) await this.#withdrawal(name, answer, context.signal);
-      if (answer.error) throw Object.assign(new Error(answer.error.message), { name: answer.error.type });
-      if (answer.garbage) return new ToolResult({ output: 5 });
-      return new ToolResult({ output: answer.output ?? text, exitCode: answer.exit_code, metadata: answer.metadata });
-    });
-  }
-
-  async #withdrawal(name, answer, signal) {
-    await sleep(PATIENCE, undefined, { signal, ref: false }).catch(() => {});
-    if (!signal.aborted || (answer.withdrawn ?? signal.reason.message) !== signal.reason.message) this.#wrong.push(`${name}: withdrawn because ${signal.reason?.message}`);
+  #use(session) {
+    this.session = session;
+    this.hosts.at(-1).joinSession(session);
   }
 
   options(wanted) {
@@ -225,11 +213,11 @@ export class Play {
 
   do_agent() { return this.openAgent(); }
 
-  async do_open(options) { this.session = await this.agent.sessionAsync(this.scenario.workspace, this.options(JSON.parse(options || '{}'))); }
+  async do_open(options) { this.#use(await this.agent.sessionAsync(this.scenario.workspace, this.options(JSON.parse(options || '{}')))); }
 
   async do_resume(options) {
     const wanted = options ? JSON.parse(options) : this.scenario.json('options.json', {});
-    this.session = await this.agent.resumeSessionAsync(this.session.sessionId, this.options(wanted));
+    this.#use(await this.agent.resumeSessionAsync(this.session.sessionId, this.options(wanted)));
   }
 
   async do_tool(rest) {

@@ -4,7 +4,7 @@ import path from 'node:path';
 
 export const VIEWS = ['commands', 'events', 'history', 'info', 'pending', 'runs', 'sessions', 'tools', 'traces'];
 const SECTIONS = new Set([
-  'agent.acl', 'env.json', 'files.json', 'host_tools.json', 'options.json', 'script', 'steps',
+  'agent.acl', 'env.json', 'files.json', 'host.json', 'host_tools.json', 'options.json', 'script', 'steps',
   'want/error', 'want/events', 'want/files.json', 'want/result.json', ...VIEWS.map((v) => `want/${v}.json`)]);
 
 /** The sections of a txtar archive by name. */
