@@ -1,5 +1,6 @@
 """The scenarios that all languages share: how a file is read, how what came is compared with what it
-wants, and the host's side of a play: its tools, and a run that is read meanwhile. What a scenario is made of is said in tests/conformance/README.md."""
+wants, and a run that is read meanwhile. What a scenario is made of is said in
+tests/conformance/README.md."""
 
 from __future__ import annotations
 
@@ -8,14 +9,12 @@ import re
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Iterator, cast
-
-from a3s_code import Agent, ToolContext, ToolResult
+from typing import Any, Callable, Iterator
 
 PATIENCE = 20.0
 VIEWS = ("commands", "events", "history", "info", "pending", "runs", "sessions", "tools", "traces")
 SECTIONS = {
-    "agent.acl", "env.json", "files.json", "host_tools.json", "options.json", "script", "steps",
+    "agent.acl", "env.json", "files.json", "host.json", "host_tools.json", "options.json", "script", "steps",
     "want/error", "want/events", "want/files.json", "want/result.json", *(f"want/{v}.json" for v in VIEWS),
 }
 Json = Any
@@ -167,48 +166,7 @@ def compare(events: list[Json], text: str) -> None:
         raise AssertionError(f"want/events: there is no {wanted}\n" + "\n".join(f"  {e['type']} {text_of(e['payload'])}" for e in events))
 
 
-# --- the host ---
-
-class Desk:
-    """Counts the calls of host tools and gathers what they find wrong."""
-
-    def __init__(self) -> None:
-        self.calls: dict[str, int] = {}
-        self.wrong: list[str] = []
-        self.lock = threading.Lock()
-
-    def register(self, agent: Agent, spec: Json) -> None:
-        answer = spec["answer"]
-
-        def tool(text: str, context: ToolContext) -> Any:
-            with self.lock:
-                self.calls[spec["name"]] = self.calls.get(spec["name"], 0) + 1
-            for chunk in answer.get("chunks", []):
-                context.emit(chunk)
-            if answer.get("wait"):
-                until = time.monotonic() + PATIENCE
-                while not context.reason and time.monotonic() < until:
-                    if context.wait_cancelled(PATIENCE):
-                        time.sleep(0.002)  # past the deadline of the call; its withdrawal is on the way
-                if context.reason != answer.get("withdrawn", context.reason) or not context.reason:
-                    self.wrong.append(f"{spec['name']}: withdrawn because {context.reason!r}")
-            if "error" in answer:
-                raise type(answer["error"]["type"], (Exception,), {})(answer["error"]["message"])
-            if answer.get("garbage"):
-                return ToolResult(output=cast(Any, 5))
-            output = answer.get("output", text)
-            if "exit_code" in answer or "metadata" in answer:
-                return ToolResult(output=output, exit_code=answer.get("exit_code", 0), metadata=answer.get("metadata"))
-            return output
-
-        agent.register_tool(tool, name=spec["name"], description=spec["description"], read_only=spec.get("read_only", False), timeout_ms=spec.get("timeout_ms"))
-
-    def check(self, specs: Json) -> None:
-        assert not self.wrong
-        for spec in specs:
-            if "calls" in spec:
-                assert self.calls.get(spec["name"], 0) == spec["calls"], f"calls of {spec['name']}"
-
+# --- a run ---
 
 class Running:
     """A started run whose events are collected by a thread."""

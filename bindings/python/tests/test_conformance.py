@@ -12,14 +12,14 @@ import pytest
 
 from a3s_code import (
     Agent, ArtifactStoreLimits, CodeError, ConfirmationPolicy, FileSessionStore, HostEnvConfig, LocalWorkspaceBackend,
-    MemorySessionStore, PermissionPolicy, Session, SessionOptions,
+    HostSessionStore, HostWorkspaceBackend, MemorySessionStore, PermissionPolicy, Session, SessionOptions,
 )
 
-from scenario import VIEWS, Desk, Facts, Json, Running, compare, diff, envelope, joined, sections
+from scenario import VIEWS, Facts, Json, Running, compare, diff, envelope, joined, sections
+from scenario_host import Host
 
 ROOT = Path(__file__).resolve().parents[3]
-# A tool is a function here, and a function answers once.
-FILES = [f for f in sorted((ROOT / "tests/conformance/scenarios").glob("*.txtar")) if '"twice"' not in f.read_text()]
+FILES = sorted((ROOT / "tests/conformance/scenarios").glob("*.txtar"))
 
 
 class Refused(Exception):
@@ -52,8 +52,7 @@ class Play:
         self.events: list[Json] = []
         self.results: list[Json] = []
         self.noted: dict[str, Json] = {}
-        self.tools: list[Json] = self.json("host_tools.json", [])
-        self.desk = Desk()
+        self.hosts: list[Host] = []
 
     def section(self, name: str, default: str = "") -> str:
         text = self.raw.get(name, default)
@@ -68,10 +67,13 @@ class Play:
             error = self.steps()
             self.expect_error(error)
             self.expect_rest()
+            for host in self.hosts:
+                host.settle()
         finally:
             for agent in self.agents:
                 agent.close()
-        self.desk.check(self.tools)
+        for host in self.hosts:
+            host.check()
 
     def lay_out(self) -> None:
         acl = self.section("agent.acl", 'default_model = "script/main"\n')
@@ -96,7 +98,7 @@ class Play:
             "confirmation_policy": lambda v: ConfirmationPolicy(**v),
             "artifact_store_limits": lambda v: ArtifactStoreLimits(**v),
             "host_env": lambda v: HostEnvConfig(**v),
-            "workspace_backend": lambda v: LocalWorkspaceBackend(v["root"]),
+            "workspace_backend": lambda v: HostWorkspaceBackend(v["name"]) if v["kind"] == "host" else LocalWorkspaceBackend(v["root"]),
             "session_store": self.store,
         }
         options = SessionOptions()
@@ -112,20 +114,33 @@ class Play:
     def store(self, wanted: Json) -> Any:
         if wanted["kind"] == "file":
             return FileSessionStore(wanted["dir"])
+        if wanted["kind"] == "host":
+            return HostSessionStore(wanted["name"])
         return self.stores.setdefault(wanted["instance_id"], MemorySessionStore())
 
     def open_agent(self) -> None:
         env = {"PATH": os.environ["PATH"], "HOME": str(self.dir), "LANG": "C.UTF-8", **self.json("env.json", {})}
         agent = Agent.create("agent.acl", env=env)
         self.agents.append(agent)
-        for spec in self.tools:
-            self.desk.register(agent, spec)
+        self.hosts.append(Host(self.json("host_tools.json", []), self.json("host.json", []), self.does))
+        self.hosts[-1].serve(agent)
+
+    def use(self, session: Session) -> None:
+        """Goes on with a session that was just opened."""
+        self.session = session
+        self.hosts[-1].serve_session(session)
+
+    def does(self, line: str) -> None:
+        """A step that something of the host plays while it is asked."""
+        verb, _, rest = line.partition(" ")
+        assert verb in ("cancel", "check", "tool"), line
+        getattr(self, "do_" + verb)(rest)
 
     def steps(self) -> Json:
         """Plays the steps; gives the error that ended them, if one did."""
         try:
             self.open_agent()
-            self.session = self.agents[-1].session(str(self.workspace), self.options(self.json("options.json", {})))
+            self.use(self.agents[-1].session(str(self.workspace), self.options(self.json("options.json", {}))))
         except (CodeError, Refused) as err:
             return as_error(err)
         lines = [line.strip() for line in self.section("steps").split("\n")]
@@ -254,11 +269,11 @@ class Play:
 
     def do_open(self, options: str, *ignored: Any) -> None:
         self.opened.append(self.now)
-        self.session = self.agents[-1].session(str(self.workspace), self.options(json.loads(options or "{}")))
+        self.use(self.agents[-1].session(str(self.workspace), self.options(json.loads(options or "{}"))))
 
     def do_resume(self, options: str, *ignored: Any) -> None:
         wanted = json.loads(options) if options else self.json("options.json", {})
-        self.session = self.agents[-1].resume_session(self.now.session_id, self.options(wanted))
+        self.use(self.agents[-1].resume_session(self.now.session_id, self.options(wanted)))
 
     def do_tool(self, rest: str, *ignored: Any) -> None:
         name, _, args = rest.partition(" ")
