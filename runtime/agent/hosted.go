@@ -43,15 +43,24 @@ func (r *Registration) Close() error { return r.undo() }
 // Register lets the host supply an extension of a kind of HostKinds for every session of
 // the agent that opens afterwards and, unless the kind is early, for those that are open.
 func (a *Agent) Register(ctx context.Context, kind string, spec json.RawMessage) (*Registration, error) {
-	return a.register(ctx, kind, spec, "")
+	return a.register(ctx, kind, spec, "", nil)
 }
 
 // RegisterSession lets the host supply an extension for one session.
 func (a *Agent) RegisterSession(ctx context.Context, s *session.Session, kind string, spec json.RawMessage) (*Registration, error) {
-	return a.register(ctx, kind, spec, s.ID())
+	return a.register(ctx, kind, spec, s.ID(), nil)
 }
 
-func (a *Agent) register(ctx context.Context, kind string, spec json.RawMessage, sid string) (*Registration, error) {
+// Supply is Register or, with a session, RegisterSession of an extension that lives in
+// this process: its requests go to by and not to the control streams.
+func (a *Agent) Supply(ctx context.Context, s *session.Session, kind string, spec json.RawMessage, by host.Sender) (*Registration, error) {
+	if s == nil {
+		return a.register(ctx, kind, spec, "", by)
+	}
+	return a.register(ctx, kind, spec, s.ID(), by)
+}
+
+func (a *Agent) register(ctx context.Context, kind string, spec json.RawMessage, sid string, by host.Sender) (*Registration, error) {
 	k, err := kindNamed(kind)
 	if err != nil {
 		return nil, err
@@ -68,6 +77,7 @@ func (a *Agent) register(ctx context.Context, kind string, spec json.RawMessage,
 		kind: k, name: base.Name, session: sid, spec: e, attached: map[string]func() error{},
 		line: host.NewLine(a.desk, k.Name, base.Name, base.Deadline(k.Deadline)),
 	}
+	r.line.To(by)
 	if k.open != nil {
 		if r.part, err = k.open(ctx, r); err != nil {
 			return nil, err

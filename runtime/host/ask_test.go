@@ -82,3 +82,41 @@ func TestChunksComeBeforeTheReply(t *testing.T) {
 		}
 	})
 }
+
+// ear hears questions and their withdrawals.
+type ear struct {
+	told
+	withdrawn chan string
+}
+
+func (e ear) Cancel(_ uint64, reason string) { e.withdrawn <- reason }
+
+// A line may say who hears its requests: neither they nor their withdrawal reach the
+// desk's sender, and the loss of that one is none of theirs.
+func TestAnotherHears(t *testing.T) {
+	desks, other := ear{make(told, 1), make(chan string, 1)}, ear{make(told, 1), make(chan string, 1)}
+	d := host.NewDesk(desks)
+	l := host.NewLine(d, "tool", "t", time.Minute)
+	l.To(other)
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- l.Ask(ctx, host.Question{Op: "call", Params: 1}, new(int)) }()
+	select {
+	case <-other.told:
+	case err := <-ended:
+		t.Fatalf("it ended with %v before it was heard", err)
+	}
+	d.Lost()
+	if n := d.Open(); n != 1 {
+		t.Errorf("%d open after the loss of the desk's sender, want 1", n)
+	}
+	cancel()
+	wantKind(t, "withdrawn", <-ended, fault.Cancelled)
+	if got := <-other.withdrawn; got != "cancelled" {
+		t.Errorf("withdrawn for %q", got)
+	}
+	if len(desks.told)+len(desks.withdrawn) != 0 {
+		t.Error("the desk's sender was told of it")
+	}
+}

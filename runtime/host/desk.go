@@ -25,6 +25,9 @@ type Request struct {
 	// Lasting questions are not withdrawn when their session closes: a store is asked
 	// until the last fact is written.
 	Lasting bool
+	// To hears this question, and its withdrawal, instead of the desk's sender: an
+	// extension that lives in the process itself needs no frames. Nil is the desk's.
+	To Sender
 }
 
 // Sender carries frames to the host. Its methods must not block on the host and must
@@ -49,6 +52,8 @@ type Desk struct {
 type waiting struct {
 	session string
 	lasting bool
+	direct  bool // the request says who hears it
+	send    Sender
 	chunks  chan json.RawMessage
 	reply   chan json.RawMessage
 	end     chan ending   // capacity 1
@@ -78,17 +83,22 @@ func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) 
 	w := &waiting{
 		session: r.SessionID,
 		lasting: r.Lasting,
+		direct:  r.To != nil,
+		send:    d.send,
 		chunks:  make(chan json.RawMessage, 64),
 		reply:   make(chan json.RawMessage, 1),
 		end:     make(chan ending, 1),
 		gone:    make(chan struct{}),
+	}
+	if w.direct {
+		w.send = r.To
 	}
 	if err := d.add(&r, w); err != nil {
 		return nil, err
 	}
 	defer close(w.gone)
 	defer d.take(r.ID)
-	if err := d.send.Request(r); err != nil {
+	if err := w.send.Request(r); err != nil {
 		return nil, fault.From("host.ask", err)
 	}
 	timer := time.NewTimer(r.Deadline)
@@ -103,19 +113,19 @@ func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) 
 			drainChunks(w, chunk)
 			return decodeReply(b)
 		case e := <-w.end:
-			d.send.Cancel(r.ID, e.reason)
+			w.send.Cancel(r.ID, e.reason)
 			return nil, e.err
 		case <-timer.C:
 			if d.take(r.ID) == nil {
 				continue // the end came in the same moment
 			}
-			d.send.Cancel(r.ID, "timeout")
+			w.send.Cancel(r.ID, "timeout")
 			return nil, fault.New(fault.Timeout, "host."+r.Kind, "the host did not answer %s %q within %s", r.Kind, r.Name, r.Deadline)
 		case <-ctx.Done():
 			if d.take(r.ID) == nil {
 				continue
 			}
-			d.send.Cancel(r.ID, "cancelled")
+			w.send.Cancel(r.ID, "cancelled")
 			return nil, fault.From("host."+r.Kind, context.Cause(ctx))
 		}
 	}
@@ -205,10 +215,10 @@ func (d *Desk) Close() {
 	d.mu.Unlock()
 }
 
-// Lost ends every question that waits: whoever could have answered is gone, and there is
-// nothing to wait for.
+// Lost ends every question that the desk's sender has sent: whoever could have answered
+// is gone, and there is nothing to wait for.
 func (d *Desk) Lost() {
-	d.finish(func(*waiting) bool { return true }, ending{fault.New(fault.Unsupported, "host.ask", "the host closed its control stream before it answered").With("reason", "host_gone"), "lost"})
+	d.finish(func(w *waiting) bool { return !w.direct }, ending{fault.New(fault.Unsupported, "host.ask", "the host closed its control stream before it answered").With("reason", "host_gone"), "lost"})
 }
 
 // CancelSession withdraws the questions of a session and counts them; late replies find

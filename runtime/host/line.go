@@ -61,8 +61,13 @@ type Line struct {
 	desk       *Desk
 	kind, name string
 	deadline   time.Duration
+	to         Sender
 	ended      atomic.Bool
 }
+
+// To has s hear the requests of this line instead of the desk's sender; nil is the desk's.
+// It is called before the first request.
+func (l *Line) To(s Sender) { l.to = s }
 
 // NewLine makes a line whose requests wait for deadline.
 func NewLine(d *Desk, kind, name string, deadline time.Duration) *Line {
@@ -119,7 +124,7 @@ func (l *Line) Ask(ctx context.Context, q Question, into any) error {
 			cancel(broken)
 		}
 	}
-	r := Request{Kind: l.kind, Name: l.name, Op: q.Op, Params: params, SessionID: q.SessionID, Deadline: q.Deadline, Lasting: q.Lasting}
+	r := Request{Kind: l.kind, Name: l.name, Op: q.Op, Params: params, SessionID: q.SessionID, Deadline: q.Deadline, Lasting: q.Lasting, To: l.to}
 	reply, err := l.desk.Ask(ctx, r, chunk)
 	switch {
 	case broken != nil:
