@@ -209,8 +209,11 @@ func (s *Session) CancelConfirmations() int {
 }
 
 // Tool runs a tool for you, beside any run: rules and questions are skipped. args is
-// anything that encodes to a JSON object. A failing tool is a result.
+// anything that encodes to a JSON object; nil is an empty one. A failing tool is a result.
 func (s *Session) Tool(ctx context.Context, name string, args any) (ToolResult, error) {
+	if args == nil {
+		args = struct{}{}
+	}
 	b, err := json.Marshal(args)
 	if err != nil {
 		return ToolResult{}, fault.New(fault.Invalid, "session.tool", "the arguments cannot be encoded: %v", err)

@@ -16,6 +16,13 @@ import (
 // scripted opens a session whose model plays a script.
 func scripted(t *testing.T, script string, o *a3s.SessionOptions) *a3s.Session {
 	t.Helper()
+	_, s := scriptedAgent(t, script, o)
+	return s
+}
+
+// scriptedAgent is scripted, with the agent.
+func scriptedAgent(t *testing.T, script string, o *a3s.SessionOptions) (*a3s.Agent, *a3s.Session) {
+	t.Helper()
 	dir := t.TempDir()
 	acl := "default_model = \"script/main\"\nproviders \"script\" { models \"main\" { script = \"turns.txt\" } }\n"
 	for name, text := range map[string]string{"agent.acl": acl, "turns.txt": script} {
@@ -32,7 +39,7 @@ func scripted(t *testing.T, script string, o *a3s.SessionOptions) *a3s.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return agent, s
 }
 
 type greeting struct {

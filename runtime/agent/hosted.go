@@ -40,27 +40,15 @@ type Registration struct{ undo func() error }
 // once.
 func (r *Registration) Close() error { return r.undo() }
 
-// Register lets the host supply an extension of a kind of HostKinds for every session of
-// the agent that opens afterwards and, unless the kind is early, for those that are open.
-func (a *Agent) Register(ctx context.Context, kind string, spec json.RawMessage) (*Registration, error) {
-	return a.register(ctx, kind, spec, "", nil)
-}
-
-// RegisterSession lets the host supply an extension for one session.
-func (a *Agent) RegisterSession(ctx context.Context, s *session.Session, kind string, spec json.RawMessage) (*Registration, error) {
-	return a.register(ctx, kind, spec, s.ID(), nil)
-}
-
-// Supply is Register or, with a session, RegisterSession of an extension that lives in
-// this process: its requests go to by and not to the control streams.
+// Supply lets the host supply an extension of a kind of HostKinds: to one session or, if
+// s is nil, to every session of the agent that opens afterwards and, unless the kind is
+// early, to those that are open. An extension that lives in this process gives by, which
+// hears its requests; with nil they go to the control streams.
 func (a *Agent) Supply(ctx context.Context, s *session.Session, kind string, spec json.RawMessage, by host.Sender) (*Registration, error) {
-	if s == nil {
-		return a.register(ctx, kind, spec, "", by)
+	sid := ""
+	if s != nil {
+		sid = s.ID()
 	}
-	return a.register(ctx, kind, spec, s.ID(), by)
-}
-
-func (a *Agent) register(ctx context.Context, kind string, spec json.RawMessage, sid string, by host.Sender) (*Registration, error) {
 	k, err := kindNamed(kind)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
+	"github.com/a3s-lab/liba3s/runtime/host"
 	"github.com/a3s-lab/liba3s/runtime/session"
 )
 
@@ -206,6 +207,12 @@ func Input(_ context.Context, r *session.Run, input []byte) error {
 
 // HostRegister lets the host supply an extension to an agent or a session.
 func HostRegister(ctx context.Context, h Handle, kind string, spec []byte) (*agent.Registration, error) {
+	return HostSupply(ctx, h, kind, spec, nil)
+}
+
+// HostSupply is HostRegister of an extension that lives in this process: its requests go
+// to by, and to the control streams if by is nil.
+func HostSupply(ctx context.Context, h Handle, kind string, spec []byte, by host.Sender) (*agent.Registration, error) {
 	if len(spec) == 0 {
 		spec = []byte("{}")
 	}
@@ -214,9 +221,9 @@ func HostRegister(ctx context.Context, h Handle, kind string, spec []byte) (*age
 	}
 	switch on := h.(type) {
 	case *agent.Agent:
-		return on.Register(ctx, kind, spec)
+		return on.Supply(ctx, nil, kind, spec, by)
 	case *session.Session:
-		return ownerOf(on).RegisterSession(ctx, on, kind, spec)
+		return ownerOf(on).Supply(ctx, on, kind, spec, by)
 	}
 	return nil, fault.New(fault.Handle, "host.register", "extensions belong to an agent or a session, not to a %s", kindOf(h))
 }
