@@ -27,28 +27,96 @@ def in_executor(fn: Callable[[], T]) -> asyncio.Future[T]:
     return asyncio.get_running_loop().run_in_executor(None, fn)
 
 
-async def readable(fd: int, began: Callable[[asyncio.AbstractEventLoop, asyncio.Future[None]], bool]) -> None:
-    """Waits until a descriptor is readable. ``began`` is told what would wake this, and says
-    whether to wait at all; the descriptor may go only after this has returned."""
-    loop = asyncio.get_running_loop()
-    waiter: asyncio.Future[None] = loop.create_future()
-    if not began(loop, waiter):
-        return
-    loop.add_reader(fd, wake, waiter)
-    try:
-        await waiter
-    finally:
-        loop.remove_reader(fd)
-
-
 async def breathe() -> None:
     """Lets the other tasks run."""
     await asyncio.sleep(0)
 
 
-def wake(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
+def is_cancelled(err: BaseException | None) -> bool:
+    """Whether a task ends because it was cancelled."""
+    return isinstance(err, asyncio.CancelledError)
+
+
+class Watch:
+    """Takes from a stream when its descriptor becomes readable.
+
+    The loop knows the descriptor from the first wait on and takes by itself, so that an event
+    costs no more than one turn of the loop. It forgets it when something comes that nobody waits
+    for. What was taken is the stream's, not the waiter's: a wait that is cancelled loses nothing.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, take: Callable[[int], bool | None]) -> None:
+        self.loop = loop
+        self._fd = fd
+        self._take = take
+        self._waiter: asyncio.Future[bool | None] | None = None
+        self._known = False
+
+    async def wait(self) -> bool | None:
+        """Waits until something was taken; None at the end."""
+        waiter: asyncio.Future[bool | None] = self.loop.create_future()
+        self._waiter = waiter
+        if not self._known:
+            self.loop.add_reader(self._fd, self._readable)
+            self._known = True
+        try:
+            return await waiter
+        except BaseException:
+            self._forget()
+            raise
+        finally:
+            self._waiter = None
+
+    def stop(self, then: Callable[[], object]) -> None:
+        """Ends the wait and forgets the descriptor, after that calls ``then``. From any thread."""
+        if not self.loop.is_running() or _running() is self.loop:
+            self._stop(then)
+            return
+        try:
+            self.loop.call_soon_threadsafe(self._stop, then)
+        except RuntimeError:  # closed a moment ago
+            then()
+
+    def _stop(self, then: Callable[[], object]) -> None:
+        self._forget()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+        then()
+
+    def _forget(self) -> None:
+        if self._known and not self.loop.is_closed():
+            self.loop.remove_reader(self._fd)
+        self._known = False
+
+    def _readable(self) -> None:
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            self._forget()
+            return
+        try:
+            took = self._take(0)
+        except CodeError as err:
+            waiter.set_exception(err)
+            return
+        if took is not False:
+            waiter.set_result(took)
+
+
+def watch(old: Watch | None, fd: int, take: Callable[[int], bool | None]) -> Watch:
+    """The watch of the running loop: the one there is, or a new one."""
+    loop = asyncio.get_running_loop()
+    if old is not None and old.loop is loop:
+        return old
+    if old is not None:
+        old.stop(lambda: None)
+    return Watch(loop, fd, take)
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class Results:

@@ -270,7 +270,8 @@ _HEAD = '{"version":1,"type":"'
 _SEAM = "}}," + _HEAD
 _TEXT = 'text_delta","payload":{"text":"'
 _REASON = 'reasoning_delta","payload":{"text":"'
-_NTEXT, _NREASON = len(_TEXT), len(_REASON)
+_OUTPUT = 'tool_output_delta","payload":{"id":"'
+_NTEXT, _NREASON, _NOUTPUT = len(_TEXT), len(_REASON), len(_OUTPUT)
 _META = '},"metadata":{'
 _TEXT_END = '"' + _META
 _decode: Callable[[str], Any] = json.JSONDecoder().decode
@@ -300,10 +301,25 @@ def decode_batch(batch: str) -> list[AgentEvent]:
                 if end and '"' not in text and "\\" not in text:
                     add(make("reasoning_delta", text, unset, meta))
                     continue
+            elif piece.startswith(_OUTPUT):
+                event = _output(piece)
+                if event is not None:
+                    add(event)
+                    continue
             add(_whole(piece))
     except ValueError:
         return [event_from(e) for e in _decode(batch)]
     return events
+
+
+def _output(piece: str) -> AgentEvent | None:
+    """A piece of a tool's output from slices; None if it has to be decoded."""
+    payload, end, meta = piece[_NOUTPUT:].partition(_TEXT_END)
+    id, _, rest = payload.partition('","name":"')
+    name, named, delta = rest.partition('","delta":"')
+    if not (end and named) or '"' in id or '"' in name or '"' in delta or "\\" in payload:
+        return None
+    return AgentEvent("tool_output_delta", delta, {"id": id, "name": name, "delta": delta}, meta)
 
 
 def _whole(piece: str) -> AgentEvent:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import select
 import threading
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, AsyncIterator, Iterator
+from typing import TYPE_CHECKING, AsyncIterator, Callable, Iterator
 
 from . import _ffi
 from ._errors import CodeError
 from ._events import AgentEvent, decode_batch
+from ._wait import SLICE_MS
 
 if TYPE_CHECKING:
-    import asyncio
-
+    from ._async import Watch
     from ._session import Session
-
-_POLL_MS = 100
-
-
-def _wake(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 def _free(stream: int, run: int) -> None:
@@ -38,10 +30,11 @@ class EventStream:
     that fails ends with an ``error`` event, not with an exception.
 
     Between events a ``for`` waits with the GIL released and is interrupted by Ctrl-C within
-    100 ms; an ``async for`` waits in the event loop, without a thread.
+    50 ms; an ``async for`` waits in the event loop, without a thread.
 
     Leaving the loop early closes the stream, not the run: the run goes on and holds the session.
-    Call :meth:`cancel` to stop it. The session's events stay readable with
+    Call :meth:`cancel` to stop it. A task that is cancelled in its ``async for``, or in an
+    ``async with`` of the stream, cancels the run. The session's events stay readable with
     ``Session.run_events``.
 
     Raises while iterating:
@@ -64,7 +57,8 @@ class EventStream:
         self._batch: Iterator[AgentEvent] = iter(())
         self._closed = False
         self._lock = threading.Lock()
-        self._sleeper: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
+        self._watch: Watch | None = None
+        self._rushed = False
 
     # --- for ---
 
@@ -87,28 +81,24 @@ class EventStream:
 
     def _fill(self) -> bool:
         """Waits for a batch; False at the end."""
-        poll: select.poll | None = None
-        while True:
-            text = self._read()
-            if text is None:
-                return False
-            if text:
-                self._batch = iter(decode_batch(text))
-                return True
-            if poll is None:
-                poll = select.poll()
-                poll.register(self._fd, select.POLLIN)
-            poll.poll(_POLL_MS)
+        took = self._take(0)  # keeps the GIL
+        while took is False:
+            took = self._take(SLICE_MS)
+        return took is not None
 
-    def _read(self) -> str | None:
+    def _take(self, timeout_ms: int) -> bool | None:
+        """Reads a batch; False if there is none yet, None at the end."""
         if self._closed:
             return None
         try:
-            return self._reader.read()
+            text = self._reader.read(timeout_ms)
         except CodeError:
             if self._closed or _ffi.exiting:  # by another thread, a moment ago, or with the interpreter
                 return None
             raise
+        if text:
+            self._batch = iter(decode_batch(text))
+        return None if text is None else bool(text)
 
     # --- async for ---
 
@@ -119,6 +109,9 @@ class EventStream:
                     yield event
                 if not await self._fill_async():
                     return
+        except BaseException as err:
+            self._give_up(err)
+            raise
         finally:
             self.close()
 
@@ -133,31 +126,27 @@ class EventStream:
     async def _fill_async(self) -> bool:
         from . import _async
 
-        await _async.breathe()  # a fast run does not starve the other tasks
-        while True:
-            text = self._read()
-            if text is None:
-                return False
-            if text:
-                self._batch = iter(decode_batch(text))
-                return True
-            try:
-                await _async.readable(self._fd, self._falls_asleep)
-            finally:
-                self._wakes_up()
+        if self._rushed:
+            await _async.breathe()  # a fast run does not starve the other tasks
+        took = self._take(0)
+        self._rushed = bool(took)
+        while took is False:
+            watch = self._watched(_async.watch)
+            took = None if watch is None else await watch.wait()
+        return took is not None
 
-    def _falls_asleep(self, loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> bool:
+    def _watched(self, make: Callable[[Watch | None, int, Callable[[int], bool | None]], Watch]) -> Watch | None:
         with self._lock:
-            if not self._closed:
-                self._sleeper = (loop, waiter)
-            return not self._closed
+            if self._closed:
+                return None
+            self._watch = make(self._watch, self._fd, self._take)
+            return self._watch
 
-    def _wakes_up(self) -> None:
-        with self._lock:
-            self._sleeper = None
-            closed = self._closed
-        if closed:
-            self._finalizer()
+    def _give_up(self, err: BaseException | None) -> None:
+        from . import _async
+
+        if _async.is_cancelled(err):
+            self.cancel("the task was cancelled")
 
     # --- the rest ---
 
@@ -174,15 +163,11 @@ class EventStream:
         with self._lock:
             self._closed = True
             self._batch = iter(())
-            sleeper = self._sleeper
-        if sleeper is None:
+            watch, self._watch = self._watch, None
+        if watch is None:
             self._finalizer()
-            return
-        # The descriptor may go only after the loop let go of it; the sleeping task does both.
-        try:
-            sleeper[0].call_soon_threadsafe(_wake, sleeper[1])
-        except RuntimeError:  # that loop is closed
-            self._finalizer()
+        else:  # the descriptor may go only after the loop has let go of it
+            watch.stop(self._finalizer)
 
     async def aclose(self) -> None:
         """:meth:`close`, for ``contextlib.aclosing``."""
@@ -203,4 +188,5 @@ class EventStream:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._give_up(error)
         self.close()
