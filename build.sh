@@ -33,7 +33,7 @@ cmd_build() {
   compile "$lib"
   ln -sf liba3s.so.1 build/liba3s.so
   cp include/a3s.h include/a3s.schema.json build/
-  sed "s/@VERSION@/$(cat VERSION)/" capi/liba3s.pc.in >build/liba3s.pc
+  sed "s/@VERSION@/$(cat VERSION)/; s/@LIBDIR@/\${pcfiledir}/; s/@INCLUDEDIR@/\${pcfiledir}/" capi/liba3s.pc.in >build/liba3s.pc
   say "built $lib ($(stat -c %s "$lib") bytes)"
 }
 
@@ -176,8 +176,13 @@ cmd_soak() {
   [ ! -e tests/soak/run ] || entry soak "$@"
 }
 
-## dist                      packages for each language; not built yet
-cmd_dist() { die "dist: packages are not built yet; ./build.sh build makes the library, and PYTHONPATH=bindings/python uses it"; }
+## dist [-verify]            packages of the current commit for each language, in build/dist; each is installed and tried
+##                           in an empty folder. -verify makes them a second time, from nothing, and compares
+cmd_dist() {
+  need go golang; need git git
+  outdir
+  go -C tools run ./dist -root "$PWD" "$@"
+}
 
 command=${1:-help}
 [ $# -eq 0 ] || shift

@@ -42,6 +42,13 @@ function checkout() {
   return fs.existsSync(path.join(root, 'go.mod')) ? root : undefined;
 }
 
+/** What to do where the package of a platform is not installed. */
+function howToGet(platform) {
+  const { optionalDependencies: published, version } = require('../package.json');
+  if (platform in published) return 'it is an optional dependency of this package: install without --omit=optional';
+  return `none is published for this platform: in a checkout of libA3S ${version} run ./build.sh build && node bindings/node/scripts/pack.js --out DIR, and then npm install DIR here`;
+}
+
 function findAddon() {
   const root = checkout();
   const built = root && path.join(root, 'build', 'node', 'a3s.node');
@@ -49,8 +56,9 @@ function findAddon() {
   try {
     return require.resolve(`${PLATFORM}/a3s.node`);
   } catch {
+    if (!glibc()) throw missing(MUSL);
     const looked = [built, `the package ${PLATFORM}`].filter(Boolean).join('\n  ');
-    const hint = root ? 'run: node bindings/node/scripts/build.js' : 'it is an optional dependency of this package: install without --omit=optional, on glibc Linux';
+    const hint = root ? 'run: node bindings/node/scripts/build.js' : howToGet(PLATFORM);
     throw missing(`the native addon was not found (${hint}); looked for:\n  ${looked}`);
   }
 }
@@ -75,11 +83,16 @@ function missing(message) {
   return errorFrom({ code: 'LIBRARY_NOT_FOUND', kind: 'unsupported', status: -17, op: 'library.load', message });
 }
 
+const MUSL = 'this Node is linked with musl, which cannot load the library (it needs glibc 2.34 or newer): use a glibc based image, such as node:20-slim instead of node:20-alpine';
+
+/** The version of glibc that this Node runs on; undefined if it is linked with musl. */
+function glibc() {
+  return process.report?.getReport().header.glibcVersionRuntime;
+}
+
 /** What kept the addon from loading, in the shape of the library's errors. */
-function explain(err, glibc = process.report?.getReport().header.glibcVersionRuntime) {
-  if (!glibc) {
-    return missing('this Node is linked with musl, which cannot load the library (it needs glibc 2.34 or newer): use a glibc based image, such as node:20-slim instead of node:20-alpine');
-  }
+function explain(err, libc = glibc()) {
+  if (!libc) return missing(MUSL);
   if (err.code === 'ABI_MISMATCH' || err.code === 'INTERNAL_ERROR') return refuse(err.code, 'library.load', err.message);
   return missing(err.message);
 }
@@ -131,4 +144,4 @@ function whenHeavyGone(object, release, ...args) {
   heavy.register(object, { release, args });
 }
 
-module.exports = { library, loaded, closeQuietly, whenGone, whenHeavyGone, released, candidates, explain };
+module.exports = { howToGet, library, loaded, closeQuietly, whenGone, whenHeavyGone, released, candidates, explain };

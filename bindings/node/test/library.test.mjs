@@ -9,7 +9,7 @@ import test from 'node:test';
 import { CodeError } from '@a3s-lab/code';
 import { PACKAGE, ROOT, internal, program } from './place.mjs';
 
-const { candidates, explain } = internal('native');
+const { candidates, explain, howToGet } = internal('native');
 const dir = () => fs.mkdtempSync(path.join(os.tmpdir(), 'a3s-lib-'));
 
 /** What Agent.create says with another library in its place. */
@@ -95,10 +95,16 @@ test('musl is named', () => {
   assert.match(explain(new Error('as it is'), '2.36').message, /^as it is$/);
 });
 
+test('a platform without a published package is told how to make one', () => {
+  assert.match(howToGet('@a3s-lab/code-linux-arm64-gnu'), /none is published for this platform: .*pack\.js --out DIR, and then npm install DIR/);
+  assert.match(howToGet('@a3s-lab/code-linux-x64-gnu'), /without --omit=optional/);
+});
+
 test('the package alone: an addon beside its library, or a clear word', async () => {
   const at = dir();
   const lib = path.join(at, 'node_modules', '@a3s-lab', 'code', 'lib');
   fs.cpSync(path.join(PACKAGE, 'lib'), lib, { recursive: true });
+  fs.copyFileSync(path.join(PACKAGE, 'package.json'), path.join(lib, '..', 'package.json'));
   const program = path.join(at, 'program.js');
   fs.writeFileSync(program, `require('./node_modules/@a3s-lab/code/lib/index.js').Agent.create('default_model = "offline/search"').then((a) => a.close()).then(() => console.log('opened'), (e) => console.log(e.code + ': ' + e.message));`);
   const run = () => execFileSync(process.execPath, [program], { encoding: 'utf8', env: { ...process.env, A3S_LIB: '' } });
