@@ -26,7 +26,7 @@ func (r *release) makeLibrary() error {
 	}
 	var bytesOf [2][]byte
 	for i, dir := range []string{r.source, second} {
-		if _, err := run(dir, nil, "./build.sh", "build"); err != nil {
+		if _, err := run(dir, nil, filepath.Join(dir, "build.sh"), "build"); err != nil {
 			return err
 		}
 		data, err := os.ReadFile(filepath.Join(dir, "build", soname))

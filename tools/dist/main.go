@@ -53,7 +53,11 @@ func dist(t *tally, root string, verify bool) error {
 	if err != nil {
 		return err
 	}
-	t.made(r, makers)
+	for i, m := range makers {
+		if err := t.step(m.name, func() error { return m.make(r) }); err != nil && i == 0 {
+			return nil // all others need the library
+		}
+	}
 	t.step("archives", r.checkArchives)
 	t.step("sizes", func() error { return r.checkSizes(t.to) })
 	for _, u := range users {
@@ -84,15 +88,6 @@ func (t *tally) step(name string, f func() error) error {
 	t.passed++
 	fmt.Fprintf(t.to, "ok    %s (%.1f s)\n", name, time.Since(start).Seconds())
 	return nil
-}
-
-// made runs the makers in order. Nothing is made without the library, which all need.
-func (t *tally) made(r *release, makers []maker) {
-	for i, m := range makers {
-		if err := t.step(m.name, func() error { return m.make(r) }); err != nil && i == 0 {
-			return
-		}
-	}
 }
 
 // maker makes one kind of package.
