@@ -21,6 +21,7 @@ func (s *source) rust(defs jsonschema.Definitions, digest string) []File {
 		{core + "types.rs", r.records()},
 		{core + "events.rs", r.events()},
 		{core + "options.rs", r.options(s.types.options)},
+		{core + "host.rs", r.host()},
 	}
 }
 
@@ -33,7 +34,7 @@ func rustDoc(w *writer, indent, text string) {
 func rustModules() []byte {
 	w := &writer{}
 	w.f("// %s\n//! What is made from the library's own types.\n\n", Mark)
-	for _, name := range []string{"codes", "events", "operations", "options", "types"} {
+	for _, name := range []string{"codes", "events", "host", "operations", "options", "types"} {
 		w.f("pub mod %s;\n", name)
 	}
 	return w.Bytes()

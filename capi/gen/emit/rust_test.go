@@ -27,6 +27,12 @@ var rustByHand = map[string]string{
 	"EventHostRequest":         "request kind name op params session_id deadline_ms",
 	"EventHostCancel":          "request reason",
 	"EventGap":                 "run_id from to",
+	"HostPermissionDecision":   "decision reason",
+	"HostToolSpec":             "name timeout_ms description parameters read_only",
+	"HostToolCallRequest":      "args call_id",
+	"HostToolResult":           "output exit_code metadata error_kind",
+	"HostToolChunk":            "delta",
+	"HostFailure":              "type message kind retryable retry_after_ms details",
 }
 
 // A definition that changed must be followed in bindings/rust, then here.
@@ -53,6 +59,7 @@ func TestRustByHand(t *testing.T) {
 	r.records()
 	r.events()
 	r.options(s.types.options)
+	r.host()
 	if len(r.unnamed) > 0 {
 		t.Errorf("give these definitions names in rustNames: %s", strings.Join(r.unnamed, " "))
 	}
@@ -63,6 +70,7 @@ func TestRustWords(t *testing.T) {
 		{"Pending is an open question", "Pending", "An open question."},
 		{"Usage counts tokens.", "Usage", "Counts tokens."},
 		{"SessionID names the child session.", "session_id", "Names the child session."},
+		{"Name of the extension.", "name", "Name of the extension."},
 		{"", "tool_id", "Id of the tool."},
 		{"", "duration_ms", "Duration in milliseconds."},
 		{"", "name", "Name."},

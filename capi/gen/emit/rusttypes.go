@@ -49,7 +49,7 @@ var rustNames = []struct{ def, name string }{
 var rustHandNames = map[string]string{
 	"AgentSessionStore": "SessionStore", "AgentWorkspaceBackend": "WorkspaceBackend", "AgentArtifactStoreLimits": "ArtifactStoreLimits",
 	"AgentHostEnv": "HostEnvConfig", "Policy": "PermissionPolicy", "PolicyConfirmationPolicy": "ConfirmationPolicy",
-	"SessionRetention": "RetentionLimits", "ChatMessage": "Message",
+	"SessionRetention": "RetentionLimits", "ChatMessage": "Message", "HostPermissionDecision": "Verdict",
 }
 
 type rustTypes struct {
@@ -130,7 +130,8 @@ func keys(def *jsonschema.Schema) []string {
 // there is none.
 func rustWords(text, key string) string {
 	first, rest, ok := strings.Cut(text, " ")
-	if ok && rest != "" && strings.EqualFold(first, strings.ReplaceAll(key, "_", "")) {
+	next, _, _ := strings.Cut(rest, " ")
+	if ok && rest != "" && strings.EqualFold(first, strings.ReplaceAll(key, "_", "")) && !slices.Contains([]string{"of", "and", "they"}, next) {
 		text = rest
 		for _, verb := range []string{"is ", "are "} {
 			text = strings.TrimPrefix(text, verb)

@@ -15,7 +15,6 @@ use crate::ffi::{self, Handle};
 use crate::generated::operations::{self as ops, Operation};
 use crate::options::{SessionOptions, SessionStore};
 use crate::session::AgentSession;
-use crate::tool::Tool;
 use crate::wire;
 use crate::AgentInfo;
 
@@ -176,21 +175,6 @@ impl Agent {
     /// Whether the agent is closed, as far as anybody can tell.
     pub fn is_closed(&self) -> bool {
         self.info().wait().map_or(true, |info| info.closed)
-    }
-
-    /// Makes a function of this program a tool of every session of this agent. It stays until
-    /// the agent is closed.
-    ///
-    /// # Errors
-    /// INVALID_REQUEST for a bad name or schema, ALREADY_EXISTS for a taken name, SESSION_CLOSED.
-    pub fn register_tool(&self, tool: Tool) -> Result<()> {
-        self.0.control.listen()?;
-        self.0.control.desk.register(self.0.handle, "", tool)
-    }
-
-    /// Withdraws a tool registered here and cancels its open calls; false if there is none.
-    pub fn unregister_tool(&self, name: &str) -> bool {
-        self.0.control.desk.unregister(self.0.handle, name)
     }
 
     fn request<P: Serialize + ?Sized>(&self, operation: Operation, params: &P) -> Result<Request> {

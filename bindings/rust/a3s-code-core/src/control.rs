@@ -6,12 +6,13 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::codes;
 use crate::desk::{Desk, HostRequest};
 use crate::error::{CodeError, Result};
+use crate::extension::{Handlers, Registration};
 use crate::ffi::{self, Buf, Handle, Read, Reader};
 use crate::reactor::{Heard, Listener, Source};
 use crate::sync::{lock, Slot};
@@ -57,6 +58,20 @@ impl Control {
         let ear = Ear { control: Arc::downgrade(self), reader: Mutex::new(reader) };
         *stream = Stream::Open { _source: Source::listen(fd, Arc::new(ear))? };
         Ok(true)
+    }
+
+    /// Makes an extension known to the library, and listens for what it is asked.
+    pub(crate) fn register<S: Serialize>(
+        self: &Arc<Self>,
+        owner: Handle,
+        scope: &str,
+        kind: &str,
+        spec: &S,
+        handlers: Handlers,
+    ) -> Result<Registration> {
+        let spec = serde_json::to_value(spec).map_err(|e| CodeError::bad_value("host.register", e.to_string()))?;
+        self.listen()?;
+        self.desk.register(owner, scope, kind, &spec, handlers)
     }
 
     /// Starts an operation and gives where its result will be; None if this cannot be told.

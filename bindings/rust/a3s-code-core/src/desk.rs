@@ -1,61 +1,49 @@
-//! The tools that one agent's library may ask for, and the calls of them that are under way.
+//! What one agent's library may ask this program for, and the requests that are under way.
 
-use std::any::Any;
 use std::collections::HashMap;
-use std::future::Future;
-use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::pin::Pin;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::Value;
 
-use crate::error::Result;
+use crate::context::{Context, Request};
+use crate::error::{CodeError, Result};
+use crate::extension::{Caught, Handler, Handlers, Outcome, Params, Registration};
+use crate::failure::ExtensionError;
 use crate::ffi::{self, Handle};
 use crate::sync::{block_on, lock, Once};
-use crate::tool::{CallState, Outcome, Running, Tool, ToolContext, ToolFailure, ToolOutput};
-use crate::wire;
+use crate::{wire, workers};
 
-/// Tools and calls of one agent. Methods may be called from any thread.
+/// Extensions and requests of one agent. Methods may be called from any thread.
 pub(crate) struct Desk {
     agent: Handle,
-    tools: Mutex<Vec<Registered>>,
-    open: Mutex<HashMap<u64, Arc<CallState>>>,
+    extensions: Mutex<Vec<Registered>>,
+    open: Mutex<HashMap<u64, Arc<Request>>>,
 }
 
-struct Registered {
-    owner: Handle,
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// How long taking back waits for what is under way, in milliseconds.
+const CLOSE_MS: i32 = 1000;
+
+pub(crate) struct Registered {
+    pub(crate) id: u64,
+    pub(crate) owner: Handle,
+    handle: Handle, // 0 while it is being registered
+    pub(crate) kind: String,
+    pub(crate) name: String,
     scope: String, // the session's id; empty for an agent
-    registration: Handle,
-    tool: Arc<Entry>,
+    served: Arc<Served>,
 }
 
-struct Entry {
-    tool: Tool,
-    runs_in: Runner,
-}
-
-enum Runner {
-    Thread,
+struct Served {
+    handlers: Handlers,
     #[cfg(feature = "tokio")]
-    Tokio(tokio::runtime::Handle),
-}
-
-impl Runner {
-    fn for_tool(tool: &Tool) -> Self {
-        if tool.blocks {
-            return Self::Thread;
-        }
-        #[cfg(feature = "tokio")]
-        if let Ok(handle) = tokio::runtime::Handle::try_current() {
-            return Self::Tokio(handle);
-        }
-        Self::Thread
-    }
+    runtime: Option<tokio::runtime::Handle>,
 }
 
 /// A `host_request` frame.
@@ -67,72 +55,79 @@ pub(crate) struct HostRequest {
     #[serde(default)]
     name: String,
     #[serde(default)]
+    op: String,
+    #[serde(default)]
     session_id: String,
     #[serde(default)]
     deadline_ms: u64,
-    #[serde(default)]
-    params: Params,
-}
-
-#[derive(Deserialize, Default)]
-struct Params {
-    args: Option<Box<RawValue>>,
-    #[serde(default)]
-    call_id: String,
+    params: Option<Box<RawValue>>,
 }
 
 impl Desk {
     pub(crate) fn new(agent: Handle) -> Arc<Self> {
-        Arc::new(Self { agent, tools: Mutex::default(), open: Mutex::default() })
+        Arc::new(Self { agent, extensions: Mutex::default(), open: Mutex::default() })
     }
 
-    /// Makes a tool known to the library. `scope` is the session's id, or empty.
-    pub(crate) fn register(&self, owner: Handle, scope: &str, tool: Tool) -> Result<()> {
-        #[derive(Serialize)]
-        struct Spec<'a> {
-            name: &'a str,
-            description: &'a str,
-            parameters: &'a Value,
-            #[serde(skip_serializing_if = "std::ops::Not::not")]
-            read_only: bool,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            timeout_ms: Option<u64>,
+    /// Makes an extension known to the library. `scope` is the session's id, or empty.
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        owner: Handle,
+        scope: &str,
+        kind: &str,
+        spec: &Value,
+        handlers: Handlers,
+    ) -> Result<Registration> {
+        const OP: &str = "host.register";
+        let word = CString::new(kind).map_err(|_| CodeError::bad_value(OP, "the kind of an extension has no NUL in it"))?;
+        let text = wire::encode(OP, spec)?;
+        let name = spec["name"].as_str().unwrap_or("").to_owned();
+        let served = Arc::new(Served {
+            handlers,
+            #[cfg(feature = "tokio")]
+            runtime: tokio::runtime::Handle::try_current().ok(),
+        });
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let given = Registration { desk: Arc::downgrade(self), id, kind: kind.to_owned(), name: name.clone() };
+        // It is there before the library knows of it, which may ask at once.
+        lock(&self.extensions).push(Registered { id, owner, handle: 0, kind: kind.to_owned(), name, scope: scope.to_owned(), served });
+        let registered = ffi::host_register(owner, &word, &text);
+        let mut extensions = lock(&self.extensions);
+        let at = extensions.iter().position(|r| r.id == id);
+        match (registered, at) {
+            (Ok(handle), Some(at)) => extensions[at].handle = handle,
+            (Ok(handle), None) => {
+                drop(extensions); // it was taken back meanwhile
+                ffi::close_quietly(handle, CLOSE_MS);
+            }
+            (Err(err), at) => {
+                let gone = at.map(|at| extensions.remove(at));
+                drop(extensions);
+                drop(gone);
+                return Err(err);
+            }
         }
-        let spec = Spec {
-            name: &tool.name,
-            description: &tool.description,
-            parameters: &tool.parameters,
-            read_only: tool.read_only,
-            timeout_ms: tool.timeout_ms,
-        };
-        let spec = wire::encode("host.register", &spec)?;
-        // Held over the registration: a request for the tool may be heard before this thread goes on.
-        let mut tools = lock(&self.tools);
-        let registration = ffi::host_register(owner, c"tool", &spec)?;
-        let runs_in = Runner::for_tool(&tool);
-        tools.push(Registered { owner, scope: scope.to_owned(), registration, tool: Arc::new(Entry { tool, runs_in }) });
-        Ok(())
+        Ok(given)
     }
 
-    /// Withdraws a tool; false if there is none.
-    pub(crate) fn unregister(&self, owner: Handle, name: &str) -> bool {
+    /// Takes back the first extension that fits; false if there is none.
+    pub(crate) fn withdraw(&self, fits: impl Fn(&Registered) -> bool) -> bool {
         let gone = {
-            let mut tools = lock(&self.tools);
-            let at = tools.iter().position(|r| r.owner == owner && r.tool.tool.name == name);
-            at.map(|at| tools.remove(at))
+            let mut extensions = lock(&self.extensions);
+            let at = extensions.iter().position(fits);
+            at.map(|at| extensions.remove(at))
         };
         let Some(gone) = gone else { return false };
-        ffi::close_quietly(gone.registration, 1000);
+        ffi::close_quietly(gone.handle, CLOSE_MS);
         true
     }
 
-    /// Lets go of all tools of an agent or a session that has ended.
+    /// Lets go of all extensions of an agent or a session that has ended.
     pub(crate) fn forget(&self, owner: Handle) {
-        // What a tool captured is dropped outside of the lock: it may be a session.
+        // What they captured is dropped outside of the lock: it may be a session.
         let gone: Vec<Registered> = {
-            let mut tools = lock(&self.tools);
-            let (gone, kept) = std::mem::take(&mut *tools).into_iter().partition(|r| r.owner == owner);
-            *tools = kept;
+            let mut extensions = lock(&self.extensions);
+            let (gone, kept) = std::mem::take(&mut *extensions).into_iter().partition(|r| r.owner == owner);
+            *extensions = kept;
             gone
         };
         drop(gone);
@@ -140,72 +135,74 @@ impl Desk {
 
     /// Cancels what is under way.
     pub(crate) fn end(&self) {
-        let open: Vec<Arc<CallState>> = lock(&self.open).drain().map(|(_, call)| call).collect();
-        open.iter().for_each(|call| call.cancelled.happen("the agent is closed"));
-        let gone = std::mem::take(&mut *lock(&self.tools));
+        let open: Vec<Arc<Request>> = lock(&self.open).drain().map(|(_, request)| request).collect();
+        open.iter().for_each(|request| request.cancelled.happen("the agent is closed"));
+        let gone = std::mem::take(&mut *lock(&self.extensions));
         drop(gone);
     }
 
-    /// The call is withdrawn.
-    pub(crate) fn cancel(&self, request: u64, reason: &str) {
-        let call = lock(&self.open).remove(&request);
-        if let Some(call) = call {
-            call.cancelled.happen(if reason.is_empty() { "cancelled" } else { reason });
+    /// The request is withdrawn.
+    pub(crate) fn cancel(&self, number: u64, reason: &str) {
+        let request = lock(&self.open).remove(&number);
+        if let Some(request) = request {
+            request.cancelled.happen(if reason.is_empty() { "cancelled" } else { reason });
         }
     }
 
-    /// Lets the tool that is asked for begin.
-    pub(crate) fn begin(self: &Arc<Self>, request: HostRequest) {
-        let answer = Answer { desk: Arc::clone(self), request: request.request, given: false };
-        let Some(entry) = self.find(&request.session_id, &request.name).filter(|_| request.kind == "tool") else {
-            let message = format!("{} {:?} is no longer there", request.kind, request.name);
-            return answer.give(Err(ToolFailure::new("NotRegistered", message)));
+    /// Lets what is asked for begin.
+    pub(crate) fn begin(self: &Arc<Self>, asked: HostRequest) {
+        let answer = Answer { desk: Arc::clone(self), number: asked.request, given: false };
+        let Some(served) = self.find(&asked) else {
+            let message = format!("{} {:?} is no longer there", asked.kind, asked.name);
+            return answer.give(Err(ExtensionError::new("NotRegistered", message)));
         };
-        let call = Arc::new(CallState {
+        let Some(handler) = served.handlers.get(&asked.op) else {
+            let what = format!("{} of {} {:?}", asked.op, asked.kind, asked.name);
+            return answer.give(Err(ExtensionError::unsupported(what)));
+        };
+        let request = Arc::new(Request {
             agent: self.agent,
-            request: request.request,
-            tool_name: request.name,
-            call_id: request.params.call_id,
-            session_id: request.session_id,
-            deadline: (request.deadline_ms > 0).then(|| Instant::now() + Duration::from_millis(request.deadline_ms)),
+            number: asked.request,
+            kind: asked.kind,
+            name: asked.name,
+            op: asked.op,
+            session_id: asked.session_id,
+            deadline: (asked.deadline_ms > 0).then(|| Instant::now() + Duration::from_millis(asked.deadline_ms)),
             cancelled: Once::default(),
         });
-        lock(&self.open).insert(request.request, Arc::clone(&call));
-        entry.run(request.params.args, ToolContext(call), answer);
+        lock(&self.open).insert(request.number, Arc::clone(&request));
+        served.run(handler, asked.params, Context(request), answer);
     }
 
-    /// A session's own tool, its agent's, or, for a child session, that of its parent.
-    fn find(&self, session: &str, name: &str) -> Option<Arc<Entry>> {
-        let tools = lock(&self.tools);
-        let named = || tools.iter().filter(|r| r.tool.tool.name == name);
-        let found = named().find(|r| r.scope == session).or_else(|| named().find(|r| r.scope.is_empty())).or_else(|| named().next());
-        found.map(|r| Arc::clone(&r.tool))
+    /// A session's own extension, its agent's, or, for a child session, that of its parent.
+    fn find(&self, asked: &HostRequest) -> Option<Arc<Served>> {
+        let extensions = lock(&self.extensions);
+        let named = || extensions.iter().filter(|r| r.kind == asked.kind && r.name == asked.name);
+        let own = named().find(|r| r.scope == asked.session_id);
+        own.or_else(|| named().find(|r| r.scope.is_empty())).or_else(|| named().next()).map(|r| Arc::clone(&r.served))
     }
 }
 
-impl Entry {
-    fn run(self: Arc<Self>, args: Option<Box<RawValue>>, context: ToolContext, answer: Answer) {
+impl Served {
+    fn run(&self, handler: &Handler, params: Params, context: Context, answer: Answer) {
         // The function itself is called inside, so that it panics there and on that thread.
-        let entry = Arc::clone(&self);
-        let work = Caught(Box::pin(async move { (entry.tool.run)(args.as_deref(), context).await }));
+        let function = Arc::clone(&handler.answer);
+        let work = Caught(Box::pin(async move { function(params, context).await }));
         let work = async move { answer.give(work.await) };
-        match &self.runs_in {
-            #[cfg(feature = "tokio")]
-            Runner::Tokio(handle) => {
-                handle.spawn(work);
-            }
-            Runner::Thread => {
-                // If there is no thread, the answer goes with the work and says so.
-                let _ = thread::Builder::new().name("a3s-tool".to_owned()).spawn(move || block_on(work));
-            }
+        #[cfg(feature = "tokio")]
+        if let Some(runtime) = self.runtime.as_ref().filter(|_| !handler.blocks) {
+            runtime.spawn(work);
+            return;
         }
+        // If there is no thread, the answer goes with the work and says so.
+        let _ = workers::run(move || block_on(work));
     }
 }
 
 /// The one answer to a request. Dropped without one, it says that.
 struct Answer {
     desk: Arc<Desk>,
-    request: u64,
+    number: u64,
     given: bool,
 }
 
@@ -215,57 +212,30 @@ impl Answer {
     }
 
     fn send(&mut self, outcome: Outcome) {
-        #[derive(Serialize)]
-        #[serde(rename_all = "snake_case")]
-        enum Reply<'a> {
-            Result(&'a ToolOutput),
-            Error {
-                #[serde(rename = "type")]
-                kind: &'a str,
-                message: &'a str,
-            },
-        }
         self.given = true;
-        lock(&self.desk.open).remove(&self.request);
-        let reply = match &outcome {
-            Ok(output) => Reply::Result(output),
-            Err(failure) => Reply::Error { kind: &failure.kind, message: &failure.message },
+        lock(&self.desk.open).remove(&self.number);
+        let reply = match outcome {
+            Ok(result) => [b"{\"result\":", result.as_slice(), b"}"].concat(),
+            Err(failure) => failed(&failure),
         };
-        let Ok(reply) = serde_json::to_vec(&reply) else { return };
-        // A late answer is dropped by the library, as it should be; one that it refuses is told to the model.
-        if let Err(err) = ffi::host_reply(self.desk.agent, self.request, &reply) {
-            let error = Reply::Error { kind: err.code(), message: err.message() };
-            if let Ok(reply) = serde_json::to_vec(&error) {
-                let _ = ffi::host_reply(self.desk.agent, self.request, &reply);
-            }
+        // A late answer is dropped by the library, as it should be; of one that it refuses the
+        // refusal is told.
+        if let Err(err) = ffi::host_reply(self.desk.agent, self.number, &reply) {
+            let refused = ExtensionError::new(err.code(), err.message()).with_kind(err.kind());
+            let _ = ffi::host_reply(self.desk.agent, self.number, &failed(&refused));
         }
     }
+}
+
+fn failed(failure: &ExtensionError) -> Vec<u8> {
+    let error = serde_json::to_vec(failure).unwrap_or_else(|_| br#"{"type":"Error","message":"it failed"}"#.to_vec());
+    [b"{\"error\":", error.as_slice(), b"}"].concat()
 }
 
 impl Drop for Answer {
     fn drop(&mut self) {
         if !self.given {
-            self.send(Err(ToolFailure::new("Dropped", "the tool was dropped before it answered")));
+            self.send(Err(ExtensionError::new("Dropped", "it was dropped before it answered")));
         }
     }
-}
-
-/// A future whose panic is a failure.
-struct Caught(Running);
-
-impl Future for Caught {
-    type Output = Outcome;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
-        // After a panic the future is not polled again.
-        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
-            Ok(poll) => poll,
-            Err(panic) => Poll::Ready(Err(ToolFailure::new("Panic", words(&*panic)))),
-        }
-    }
-}
-
-fn words(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("the tool panicked").to_owned()
 }

@@ -49,16 +49,21 @@
 mod ffi;
 
 mod agent;
+mod base64;
 mod builder;
 mod call;
+mod context;
 mod control;
 mod decode;
 mod desk;
 mod direct;
 mod error;
 mod event;
+mod extension;
+mod failure;
 #[rustfmt::skip]
 mod generated;
+pub mod host;
 mod message;
 mod options;
 mod reactor;
@@ -71,6 +76,7 @@ mod stream;
 mod sync;
 mod tool;
 mod wire;
+mod workers;
 
 // The programs of the guide are compiled with the tests.
 #[cfg(doctest)]
@@ -80,21 +86,25 @@ struct Guide;
 pub use agent::{Agent, SessionBuilder};
 pub use builder::{AgentBuilder, ProcessLimits};
 pub use call::Call;
+pub use context::{Cancelled, Chunks, Context};
 pub use direct::ReadFileOptions;
 pub use error::{CodeError, Result};
 pub use event::{AgentEvent, EventEnvelope, EventMetadata, Payload, AGENT_EVENT_TYPES_V1, EVENT_ENVELOPE_V1_VERSION};
+pub use extension::{Handlers, Registration};
+pub use failure::ExtensionError;
 pub use generated::codes;
 pub use generated::types::*;
 pub use message::{ContentBlock, Message};
 pub use options::{
-    ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, LocalWorkspaceBackend, MemorySessionStore,
-    PermissionDecision, PermissionPolicy, RetentionLimits, SessionOptions, SessionStore, TimeoutAction, WorkspaceBackend,
+    ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, HostSessionStore, HostWorkspaceBackend,
+    LocalWorkspaceBackend, MemorySessionStore, PermissionDecision, PermissionPolicy, RetentionLimits, SessionOptions, SessionStore,
+    TimeoutAction, WorkspaceBackend,
 };
 pub use results::{AgentResult, RunEventPage};
 pub use run::RunHandle;
 pub use session::AgentSession;
 pub use stream::{Envelopes, EventReceiver, IntoIter, Iter};
-pub use tool::{Cancelled, Handler, IntoToolOutput, Json, Tool, ToolContext, ToolFailure, ToolOutput};
+pub use tool::{Handler, IntoToolOutput, Json, Tool, ToolContext, ToolOutput};
 
 /// Another name of [`ToolResult`].
 pub type ToolCallResult = ToolResult;

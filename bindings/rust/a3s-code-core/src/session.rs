@@ -19,7 +19,6 @@ use crate::options::MemorySessionStore;
 use crate::results::{AgentResult, RunEventPage};
 use crate::run::RunHandle;
 use crate::stream::EventReceiver;
-use crate::tool::Tool;
 use crate::wire;
 use crate::{ActiveTool, CommandInfo, PendingConfirmation, RunSnapshot, SessionInfo, ToolArtifact, ToolDefinition, TraceEvent};
 
@@ -271,22 +270,6 @@ impl AgentSession {
     /// The slash commands, sorted by name.
     pub fn list_commands(&self) -> Call<Vec<CommandInfo>> {
         self.call(ops::SESSION_LIST_COMMANDS, &none(), |b| wire::list(b, "commands"))
-    }
-
-    /// Makes a function of this program a tool of this session. Every call of the model passes the
-    /// session's permission policy under the tool's name. It stays until the session is closed.
-    ///
-    /// # Errors
-    /// INVALID_REQUEST for a bad name or schema, ALREADY_EXISTS for a taken name, SESSION_CLOSED.
-    pub fn register_tool(&self, tool: Tool) -> Result<()> {
-        let control = &self.0.agent.control;
-        control.listen()?;
-        control.desk.register(self.0.handle, self.session_id(), tool)
-    }
-
-    /// Withdraws a tool registered here and cancels its open calls; false if there is none.
-    pub fn unregister_tool(&self, name: &str) -> bool {
-        self.0.agent.control.desk.unregister(self.0.handle, name)
     }
 
     // --- inside ---

@@ -21,6 +21,28 @@ pub enum WorkspaceBackend {
         /// The folder; a relative path is relative to the current folder when a session is opened.
         root: PathBuf,
     },
+    /// A workspace that this program registered with the agent.
+    Host(HostWorkspaceBackend),
+}
+
+/// A workspace that this program registered with
+/// [`Agent::register_workspace`](crate::Agent::register_workspace), by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostWorkspaceBackend {
+    name: String,
+}
+
+impl HostWorkspaceBackend {
+    /// The name it is registered under.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+}
+
+impl From<HostWorkspaceBackend> for WorkspaceBackend {
+    fn from(backend: HostWorkspaceBackend) -> Self {
+        Self::Host(backend)
+    }
 }
 
 /// Files, shell and git of a folder of this machine: the backend that a session has without one.
@@ -51,6 +73,28 @@ pub enum SessionStore {
     File(FileSessionStore),
     /// In the memory of this process.
     Memory(MemorySessionStore),
+    /// In a store that this program registered with the agent.
+    Host(HostSessionStore),
+}
+
+/// A store that this program registered with
+/// [`Agent::register_session_store`](crate::Agent::register_session_store), by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostSessionStore {
+    name: String,
+}
+
+impl HostSessionStore {
+    /// The name it is registered under.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+}
+
+impl From<HostSessionStore> for SessionStore {
+    fn from(store: HostSessionStore) -> Self {
+        Self::Host(store)
+    }
 }
 
 /// Keeps sessions in files.

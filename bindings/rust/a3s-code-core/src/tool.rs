@@ -3,29 +3,28 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::ffi::{self, Handle};
-use crate::sync::Once;
+use crate::agent::Agent;
+use crate::context::Context;
+use crate::error::Result;
+use crate::extension::{decoded, encoded, Handlers, Params, Registration, Running};
+use crate::failure::ExtensionError;
+use crate::session::AgentSession;
 use crate::ToolErrorKind;
 
-/// What a tool's future gives.
-pub(crate) type Outcome = Result<ToolOutput, ToolFailure>;
-type Run = dyn Fn(Option<&RawValue>, ToolContext) -> Running + Send + Sync;
-pub(crate) type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
-
 /// An async function that is a tool: `Fn(P, ToolContext) -> impl Future<Output = Result<R,
-/// ToolFailure>>`. Implemented for every such closure and function.
+/// ExtensionError>>`. Implemented for every such closure and function.
 pub trait Handler<P>: Fn(P, ToolContext) -> Self::Future + Send + Sync + 'static {
     /// What it returns.
-    type Future: Future<Output = Result<Self::Value, ToolFailure>> + Send + 'static;
+    type Future: Future<Output = Result<Self::Value, ExtensionError>> + Send + 'static;
     /// What that gives.
     type Value: IntoToolOutput;
 }
@@ -33,7 +32,7 @@ pub trait Handler<P>: Fn(P, ToolContext) -> Self::Future + Send + Sync + 'static
 impl<P, F, Fut, R> Handler<P> for F
 where
     F: Fn(P, ToolContext) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<R, ToolFailure>> + Send + 'static,
+    Fut: Future<Output = Result<R, ExtensionError>> + Send + 'static,
     R: IntoToolOutput,
 {
     type Future = Fut;
@@ -67,14 +66,19 @@ where
 /// sees; so is a panic. A tool that captures its own session keeps it alive until the session is
 /// closed: capture it weakly, or close the session.
 pub struct Tool {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) parameters: Value,
-    pub(crate) read_only: bool,
-    pub(crate) timeout_ms: Option<u64>,
-    /// Whether it must have a thread of its own, since it blocks.
-    pub(crate) blocks: bool,
-    pub(crate) run: Box<Run>,
+    spec: Spec,
+    handlers: Handlers,
+}
+
+#[derive(Serialize)]
+struct Spec {
+    name: String,
+    description: String,
+    parameters: Value,
+    #[serde(skip_serializing_if = "crate::wire::is_false")]
+    read_only: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
 }
 
 impl Tool {
@@ -109,9 +113,12 @@ impl Tool {
         handler: impl Handler<P>,
     ) -> Self {
         let handler = Arc::new(handler);
-        Self::make(name.into(), description.into(), schema, false, move |args, context| {
-            let (args, handler) = (arguments(args), Arc::clone(&handler));
-            Box::pin(async move { Ok(handler(args?, context).await?.into_output()) })
+        Self::make(name.into(), description.into(), schema, false, move |params, context| {
+            let handler = Arc::clone(&handler);
+            Box::pin(async move {
+                let (args, context) = call(params, context)?;
+                encoded(handler(args, context).await?.into_output())
+            })
         })
     }
 
@@ -121,12 +128,15 @@ impl Tool {
         name: impl Into<String>,
         description: impl Into<String>,
         schema: Value,
-        handler: impl Fn(P, ToolContext) -> Result<R, ToolFailure> + Send + Sync + 'static,
+        handler: impl Fn(P, ToolContext) -> Result<R, ExtensionError> + Send + Sync + 'static,
     ) -> Self {
         let handler = Arc::new(handler);
-        Self::make(name.into(), description.into(), schema, true, move |args, context| {
-            let (args, handler) = (arguments(args), Arc::clone(&handler));
-            Box::pin(async move { Ok(handler(args?, context)?.into_output()) })
+        Self::make(name.into(), description.into(), schema, true, move |params, context| {
+            let handler = Arc::clone(&handler);
+            Box::pin(async move {
+                let (args, context) = call(params, context)?;
+                encoded(handler(args, context)?.into_output())
+            })
         })
     }
 
@@ -135,29 +145,31 @@ impl Tool {
         description: String,
         parameters: Value,
         blocks: bool,
-        run: impl Fn(Option<&RawValue>, ToolContext) -> Running + Send + Sync + 'static,
+        run: impl Fn(Params, Context) -> Running + Send + Sync + 'static,
     ) -> Self {
-        Self { name, description, parameters, read_only: false, timeout_ms: None, blocks, run: Box::new(run) }
+        let mut handlers = Handlers::new();
+        handlers.add("call", blocks, run);
+        Self { spec: Spec { name, description, parameters, read_only: false, timeout_ms: None }, handlers }
     }
 
     /// Says that the tool changes nothing anywhere: it may run in parallel, and without a policy.
     #[must_use]
     pub fn read_only(mut self) -> Self {
-        self.read_only = true;
+        self.spec.read_only = true;
         self
     }
 
     /// Limits one call. Default: the session's tool time-out, else 10 minutes.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
-        self.timeout_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        self.spec.timeout_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
         self
     }
 }
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Tool").field("name", &self.spec.name).finish_non_exhaustive()
     }
 }
 
@@ -168,8 +180,48 @@ fn schema<P: schemars::JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<P>().to_value()
 }
 
-fn arguments<P: DeserializeOwned>(args: Option<&RawValue>) -> Result<P, ToolFailure> {
-    serde_json::from_str(args.map_or("{}", RawValue::get)).map_err(|e| ToolFailure::new("InvalidArguments", e.to_string()))
+/// What a call of a tool is made with.
+fn call<P: DeserializeOwned>(params: Params, context: Context) -> Result<(P, ToolContext), ExtensionError> {
+    #[derive(Deserialize)]
+    struct Call {
+        args: Option<Box<RawValue>>,
+        #[serde(default)]
+        call_id: String,
+    }
+    let Call { args, call_id } = decoded(params)?;
+    Ok((decoded(args)?, ToolContext { context, call_id }))
+}
+
+impl Agent {
+    /// Makes a function of this program a tool of every session of this agent. It stays until
+    /// the agent is closed.
+    ///
+    /// # Errors
+    /// INVALID_REQUEST for a bad name or schema, ALREADY_EXISTS for a taken name, SESSION_CLOSED.
+    pub fn register_tool(&self, tool: Tool) -> Result<Registration> {
+        self.0.control.register(self.0.handle, "", "tool", &tool.spec, tool.handlers)
+    }
+
+    /// Withdraws a tool registered here and cancels its open calls; false if there is none.
+    pub fn unregister_tool(&self, name: &str) -> bool {
+        self.unregister_extension("tool", name)
+    }
+}
+
+impl AgentSession {
+    /// Makes a function of this program a tool of this session. Every call of the model passes the
+    /// session's permission policy under the tool's name. It stays until the session is closed.
+    ///
+    /// # Errors
+    /// INVALID_REQUEST for a bad name or schema, ALREADY_EXISTS for a taken name, SESSION_CLOSED.
+    pub fn register_tool(&self, tool: Tool) -> Result<Registration> {
+        self.0.agent.control.register(self.0.handle, self.session_id(), "tool", &tool.spec, tool.handlers)
+    }
+
+    /// Withdraws a tool registered here and cancels its open calls; false if there is none.
+    pub fn unregister_tool(&self, name: &str) -> bool {
+        self.unregister_extension("tool", name)
+    }
 }
 
 /// What a tool gives when it succeeds: a text, nothing, a [`Json`] value, or a [`ToolOutput`].
@@ -263,125 +315,42 @@ impl<T: Serialize> IntoToolOutput for Json<T> {
     }
 }
 
-/// Why a tool failed: a type and a message, which the model sees. Every error converts into one
-/// with `?`; its type is then the name of the error's type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolFailure {
-    pub(crate) kind: String,
-    pub(crate) message: String,
-}
-
-impl ToolFailure {
-    /// A failure with a type, such as `"NotFound"`, and words.
-    pub fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { kind: kind.into(), message: message.into() }
-    }
-
-    /// A failure in words.
-    pub fn msg(message: impl fmt::Display) -> Self {
-        Self::new("Error", message.to_string())
-    }
-}
-
-// Without being an error itself: else this and the identity would overlap.
-impl<E: std::error::Error> From<E> for ToolFailure {
-    fn from(err: E) -> Self {
-        let name = std::any::type_name::<E>();
-        let plain = name.split('<').next().unwrap_or(name);
-        Self::new(plain.rsplit("::").next().unwrap_or(plain), err.to_string())
-    }
-}
-
-/// What a tool may know of the call it serves.
+/// What a tool may know of the call it serves, beside what its [`Context`] says.
 #[derive(Clone)]
-pub struct ToolContext(pub(crate) Arc<CallState>);
-
-pub(crate) struct CallState {
-    pub(crate) agent: Handle,
-    pub(crate) request: u64,
-    pub(crate) tool_name: String,
-    pub(crate) call_id: String,
-    pub(crate) session_id: String,
-    pub(crate) deadline: Option<Instant>,
-    pub(crate) cancelled: Once,
+pub struct ToolContext {
+    context: Context,
+    call_id: String,
 }
 
 impl ToolContext {
     /// Name the tool is registered under.
     pub fn tool_name(&self) -> &str {
-        &self.0.tool_name
+        self.context.name()
     }
 
     /// Id of the call, as in the events.
     pub fn call_id(&self) -> &str {
-        &self.0.call_id
-    }
-
-    /// Session the call belongs to.
-    pub fn session_id(&self) -> &str {
-        &self.0.session_id
-    }
-
-    /// When the answer stops counting; None for never.
-    pub fn deadline(&self) -> Option<Instant> {
-        self.0.deadline
-    }
-
-    /// Time until the deadline, zero when it has passed; None if there is none.
-    pub fn remaining(&self) -> Option<Duration> {
-        self.0.deadline.map(|at| at.saturating_duration_since(Instant::now()))
-    }
-
-    /// Whether nobody waits for the answer any more: cancelled, or past the deadline.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.cancelled.words().is_some() || self.0.deadline.is_some_and(|at| Instant::now() >= at)
-    }
-
-    /// Why the call was cancelled; None if it was not.
-    pub fn reason(&self) -> Option<String> {
-        self.0.cancelled.words()
-    }
-
-    /// A future that is ready once the call is cancelled. The tool is not stopped: it goes on,
-    /// and what it gives is dropped.
-    pub fn cancelled(&self) -> Cancelled {
-        Cancelled(Arc::clone(&self.0))
-    }
-
-    /// Blocks up to `limit`, and less when the call is cancelled; whether it is.
-    pub fn wait_cancelled(&self, limit: Duration) -> bool {
-        let limit = self.remaining().map_or(limit, |left| left.min(limit));
-        self.0.cancelled.wait(limit) || self.is_cancelled()
+        &self.call_id
     }
 
     /// Tells a piece of output while the tool runs: a `tool_output_delta` event. Whether it was
     /// taken: what comes after the call has ended is dropped. Waits while the library is many
     /// pieces behind.
     pub fn emit(&self, text: impl AsRef<str>) -> bool {
-        let piece = serde_json::json!({ "delta": text.as_ref() }).to_string();
-        ffi::host_chunk(self.0.agent, self.0.request, piece.as_bytes()).unwrap_or(false)
+        self.context.chunk(&serde_json::json!({ "delta": text.as_ref() })).is_ok()
+    }
+}
+
+impl Deref for ToolContext {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
     }
 }
 
 impl fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolContext").field("tool_name", &self.0.tool_name).field("call_id", &self.0.call_id).finish_non_exhaustive()
-    }
-}
-
-/// See [`ToolContext::cancelled`].
-pub struct Cancelled(Arc<CallState>);
-
-impl Future for Cancelled {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
-        self.0.cancelled.poll(cx)
-    }
-}
-
-impl fmt::Debug for Cancelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Cancelled")
+        f.debug_struct("ToolContext").field("tool_name", &self.tool_name()).field("call_id", &self.call_id).finish_non_exhaustive()
     }
 }

@@ -10,6 +10,8 @@ mod expect;
 mod fail;
 #[path = "conformance/host.rs"]
 mod host;
+#[path = "conformance/look.rs"]
+mod look;
 #[path = "conformance/play.rs"]
 mod play;
 #[path = "conformance/run.rs"]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use a3s_code_core::{
-    codes, AgentEvent, AgentSession, Json, Result, SessionOptions, Tool, ToolContext, ToolErrorKind, ToolFailure, ToolOutput,
+    codes, AgentEvent, AgentSession, ExtensionError, Json, Result, SessionOptions, Tool, ToolContext, ToolErrorKind, ToolOutput,
 };
 use futures::StreamExt;
 use kit::Place;
@@ -124,10 +124,10 @@ fn failures_are_typed() {
             Ok(n.to_string())
         }),
         Tool::with_schema::<Value>("own", "x", none(), |_, _| async {
-            Err::<(), _>(ToolFailure::new("QuotaExceeded", "come back tomorrow"))
+            Err::<(), _>(ExtensionError::new("QuotaExceeded", "come back tomorrow"))
         }),
-        Tool::with_schema::<Value>("msg", "x", none(), |_, _| async { Err::<(), _>(ToolFailure::msg("just words")) }),
-        Tool::with_schema::<Value>("panics", "x", none(), |_, _| -> std::future::Ready<Result<(), ToolFailure>> {
+        Tool::with_schema::<Value>("msg", "x", none(), |_, _| async { Err::<(), _>(ExtensionError::msg("just words")) }),
+        Tool::with_schema::<Value>("panics", "x", none(), |_, _| -> std::future::Ready<Result<(), ExtensionError>> {
             panic!("before the future")
         }),
         Tool::with_schema::<Value>("later", "x", none(), |_, _| async {
@@ -139,7 +139,7 @@ fn failures_are_typed() {
         Tool::with_schema::<Value>("library", "x", none(), |_, _| async { Ok(a3s_code_core::Agent::open("nobody.acl").map(|_| ())?) }),
         weather(),
     ];
-    tools.into_iter().for_each(|t| session.register_tool(t).unwrap());
+    tools.into_iter().for_each(|t| drop(session.register_tool(t).unwrap()));
     let ends = ends(&session);
     let failed: Vec<(String, String)> = ends
         .iter()
@@ -255,8 +255,9 @@ fn a_runtime_that_ends_is_a_failure() {
     let schema = json!({ "type": "object" });
     runtime
         .block_on(async {
-            session
-                .register_tool(Tool::with_schema::<Value>("never", "x", schema, |_, _| std::future::pending::<Result<(), ToolFailure>>()))
+            session.register_tool(Tool::with_schema::<Value>("never", "x", schema, |_, _| {
+                std::future::pending::<Result<(), ExtensionError>>()
+            }))
         })
         .unwrap();
     let (events, _run) = session.stream("go", None).wait().unwrap();

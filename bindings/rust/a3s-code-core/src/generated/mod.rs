@@ -3,6 +3,7 @@
 
 pub mod codes;
 pub mod events;
+pub mod host;
 pub mod operations;
 pub mod options;
 pub mod types;

@@ -3,10 +3,11 @@
 use a3s_code_core::{AgentResult, EventEnvelope};
 use serde_json::{json, Value};
 
-use crate::compare::{compare, diff, joined, object, short, Facts};
+use crate::compare::{compare, joined, object, short, Facts};
 use crate::fail::Fail;
+use crate::look::equal;
 use crate::play::Play;
-use crate::scenario::{cut, held, VIEWS};
+use crate::scenario::{held, VIEWS};
 
 impl Play<'_> {
     pub fn expect_error(&self, ended: Result<(), Fail>) -> Result<(), Fail> {
@@ -31,7 +32,8 @@ impl Play<'_> {
         }
         let want = self.json("want/result.json")?;
         if !want.is_null() {
-            let got = if want.is_array() { json!(self.results) } else { self.results.last().cloned().unwrap_or_default() };
+            let results = self.stage.results.lock().expect("no panic");
+            let got = if want.is_array() { json!(*results) } else { results.last().cloned().unwrap_or_default() };
             equal(&got, &want, "result")?;
         }
         for name in VIEWS {
@@ -55,28 +57,8 @@ impl Play<'_> {
         Ok(())
     }
 
-    pub fn view(&self, name: &str) -> Result<Value, Fail> {
-        let s = self.session();
-        Ok(match name {
-            "commands" => serde_json::to_value(self.go(s.list_commands())?)?,
-            "history" => serde_json::to_value(self.go(s.history())?)?,
-            "info" => serde_json::to_value(self.go(s.info())?)?,
-            "pending" => serde_json::to_value(self.go(s.pending_confirmations())?)?,
-            "runs" => serde_json::to_value(self.go(s.runs())?)?,
-            "sessions" => serde_json::to_value(self.go(self.agent().list_sessions())?)?,
-            "tools" => serde_json::to_value(self.go(s.tool_names())?)?,
-            "traces" => serde_json::to_value(self.go(s.trace_events())?)?,
-            "events" => match self.go(s.runs())?.last() {
-                Some(run) => serde_json::to_value(self.go(s.run_events(&run.id))?)?,
-                None => json!([]),
-            },
-            _ => return Err(Fail::Words(format!("there is nothing called {name:?} to look at"))),
-        })
-    }
-
     pub fn check(&self, rest: &str) -> Result<(), Fail> {
-        let (name, want) = cut(rest);
-        equal(&self.view(name)?, &serde_json::from_str(want)?, name)
+        self.look().check(rest)
     }
 
     /// Checks what holds for every run, and keeps its events.
@@ -126,8 +108,4 @@ pub fn flat(result: &AgentResult) -> Result<Value, Fail> {
     let usage = all.remove("usage").unwrap_or_default();
     all.extend(object(&usage));
     Ok(Value::Object(all))
-}
-
-fn equal(got: &Value, want: &Value, at: &str) -> Result<(), Fail> {
-    diff(got, want, at).map_or(Ok(()), |words| Err(Fail::Words(words)))
 }

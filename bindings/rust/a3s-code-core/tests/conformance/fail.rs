@@ -47,7 +47,18 @@ impl From<serde_json::Error> for Fail {
 }
 
 /// How the play waits for the library.
+#[derive(Clone)]
 pub enum Mode {
     Threads,
     Tokio(tokio::runtime::Handle),
+}
+
+impl Mode {
+    /// What is registered meanwhile runs in the runtime, if there is one.
+    pub fn enter(&self) -> Option<tokio::runtime::EnterGuard<'_>> {
+        match self {
+            Self::Threads => None,
+            Self::Tokio(handle) => Some(handle.enter()),
+        }
+    }
 }

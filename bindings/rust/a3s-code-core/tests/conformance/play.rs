@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use a3s_code_core::{
-    Agent, AgentSession, Call, CodeError, ContentBlock, FileSessionStore, MemorySessionStore, Message, PermissionDecision,
-    PermissionPolicy, SessionOptions,
+    Agent, AgentSession, Call, CodeError, ContentBlock, FileSessionStore, HostSessionStore, HostWorkspaceBackend, MemorySessionStore,
+    Message, PermissionDecision, PermissionPolicy, SessionOptions,
 };
-use serde_json::{json, Value};
+use serde_json::Value;
 
 use crate::compare::{object, short, Facts};
 use crate::expect::flat;
 use crate::fail::{Fail, Mode};
-use crate::host;
+use crate::host::{Host, Owner};
+use crate::look::{Look, Stage};
 use crate::run::Running;
 use crate::scenario::{cut, put, Scenario, Step};
 
@@ -29,18 +30,18 @@ pub struct Play<'a> {
     pub active: Option<Running>,
     pub history: Option<Vec<Message>>,
     pub events: Vec<Value>,
-    pub results: Vec<Value>,
     pub noted: BTreeMap<String, Value>,
-    pub tools: Vec<Value>,
-    pub desk: host::Shared,
+    pub stage: Arc<Stage>,
+    pub hosts: Vec<Arc<Host>>,
 }
 
 impl<'a> Play<'a> {
     pub fn new(scenario: &'a Scenario, dir: &Path, mode: Mode) -> Result<Self, Fail> {
-        let mut play = Self {
+        let play = Self {
             scenario,
             dir: dir.to_owned(),
             workspace: dir.join("workspace"),
+            stage: Stage::new(mode.clone()),
             mode,
             stores: BTreeMap::new(),
             agents: vec![],
@@ -48,10 +49,8 @@ impl<'a> Play<'a> {
             active: None,
             history: None,
             events: vec![],
-            results: vec![],
             noted: BTreeMap::new(),
-            tools: vec![],
-            desk: Arc::default(),
+            hosts: vec![],
         };
         std::fs::create_dir(&play.workspace)?;
         let mut acl = play.section("agent.acl").unwrap_or_else(|| "default_model = \"script/main\"\n".to_owned());
@@ -68,26 +67,28 @@ impl<'a> Play<'a> {
         for (name, content) in object(&play.json("files.json")?) {
             put(&play.workspace.join(name), &content)?;
         }
-        play.tools = play.json("host_tools.json")?.as_array().cloned().unwrap_or_default();
         Ok(play)
     }
 
     pub fn run(mut self) -> Result<(), Fail> {
         let ended = self.steps();
         let ended = self.expect_error(ended).and_then(|()| self.expect_rest());
+        let ended = ended.and_then(|()| self.hosts.iter().try_for_each(|host| host.settle()));
+        *self.stage.look.lock().expect("no panic") = None;
         for agent in std::mem::take(&mut self.agents) {
             self.go(agent.close())?;
         }
         ended?;
-        host::check(&self.desk, &self.tools)
+        self.stage.verdict()
     }
 
     /// Waits for a call in the way of this play.
     pub fn go<T: Send + 'static>(&self, call: Call<T>) -> Result<T, CodeError> {
-        match &self.mode {
-            Mode::Threads => call.wait(),
-            Mode::Tokio(handle) => handle.block_on(call),
-        }
+        self.mode.go(call)
+    }
+
+    pub fn look(&self) -> Look {
+        Look { mode: self.mode.clone(), agent: self.agent().clone(), session: self.session().clone() }
     }
 
     fn fill(&self, text: &str) -> String {
@@ -112,6 +113,10 @@ impl<'a> Play<'a> {
                     let store = self.stores.entry(value["instance_id"].as_str().unwrap_or("").to_owned()).or_default();
                     options.with_session_store(&*store)
                 }
+                ("session_store", Some("host")) => options.with_session_store(HostSessionStore::new(value["name"].as_str().unwrap_or(""))),
+                ("workspace_backend", Some("host")) => {
+                    options.with_workspace_backend(HostWorkspaceBackend::new(value["name"].as_str().unwrap_or("")))
+                }
                 ("permission_policy", _) => match policy(&value) {
                     Some(policy) => options.with_permission_policy(policy),
                     None => options.with_option(name, value),
@@ -131,7 +136,32 @@ impl<'a> Play<'a> {
         env.extend(object(&self.json("env.json")?).into_iter().map(|(k, v)| (k, v.as_str().unwrap_or("").to_owned())));
         let agent = self.go(Agent::builder("agent.acl").env(env).open())?;
         self.agents.push(agent);
-        self.tools.iter().try_for_each(|spec| host::register(self.agent(), spec, &self.desk))
+        let host = Host::new(&self.stage);
+        self.hosts.push(Arc::clone(&host));
+        let _inside = self.mode.enter();
+        for spec in self.json("host_tools.json")?.as_array().into_iter().flatten() {
+            host.tool(self.agent(), spec)?;
+        }
+        self.extend(Owner::Agent(self.agent()))
+    }
+
+    /// Registers the extensions of host.json that belong to this owner.
+    fn extend(&self, owner: Owner<'_>) -> Result<(), Fail> {
+        let host = self.hosts.last().expect("an agent is open");
+        let _inside = self.mode.enter();
+        for entry in self.json("host.json")?.as_array().into_iter().flatten() {
+            if entry["on"].as_str().unwrap_or("agent") == owner.word() {
+                host.extension(owner, entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a session the one in use.
+    fn enter(&mut self, session: AgentSession) -> Result<(), Fail> {
+        self.sessions.push(session);
+        *self.stage.look.lock().expect("no panic") = Some(self.look());
+        self.extend(Owner::Session(self.session()))
     }
 
     pub fn agent(&self) -> &Agent {
@@ -145,8 +175,7 @@ impl<'a> Play<'a> {
     fn open_session(&mut self, options: &Value) -> Result<(), Fail> {
         let options = self.options(options)?;
         let session = self.go(self.agent().session_builder(&self.workspace).options(options).build())?;
-        self.sessions.push(session);
-        Ok(())
+        self.enter(session)
     }
 
     fn steps(&mut self) -> Result<(), Fail> {
@@ -204,12 +233,12 @@ impl<'a> Play<'a> {
             }
             "check" => self.check(rest),
             "note" => {
-                let view = self.view(rest)?;
+                let view = self.look().view(rest)?;
                 self.noted.insert(rest.to_owned(), view);
                 Ok(())
             }
             "same" => {
-                let (now, was) = (self.view(rest)?, self.noted.get(rest).cloned().unwrap_or_default());
+                let (now, was) = (self.look().view(rest)?, self.noted.get(rest).cloned().unwrap_or_default());
                 if now == was {
                     Ok(())
                 } else {
@@ -225,20 +254,15 @@ impl<'a> Play<'a> {
                 let options = if rest.is_empty() { self.json("options.json")? } else { serde_json::from_str(rest)? };
                 let options = self.options(&options)?;
                 let session = self.go(self.agent().resume_session_async(self.session().session_id(), options))?;
-                self.sessions.push(session);
-                Ok(())
+                self.enter(session)
             }
             "artifact" => {
                 let artifact = self.go(self.session().get_artifact(rest))?;
-                self.results.push(serde_json::to_value(artifact)?);
-                Ok(())
+                self.result(serde_json::to_value(artifact)?)
             }
             "tool" => {
-                let (name, args) = cut(rest);
-                let args = if args.is_empty() { json!({}) } else { serde_json::from_str(args)? };
-                let result = self.go(self.session().tool(name, args))?;
-                self.results.push(serde_json::to_value(result)?);
-                Ok(())
+                let result = self.look().tool(rest)?;
+                self.result(result)
             }
             "confirm" | "confirm-late" => self.confirm(step),
             "cancel" => is(self.go(self.session().cancel())?, rest != "false"),
@@ -287,7 +311,11 @@ impl<'a> Play<'a> {
             let events = self.go(self.session().run_events(&runs[runs.len() - 1].id))?;
             self.ended(&events)?;
         }
-        self.results.push(flat(&sent?)?);
+        self.result(flat(&sent?)?)
+    }
+
+    fn result(&self, result: Value) -> Result<(), Fail> {
+        self.stage.results.lock().expect("no panic").push(result);
         Ok(())
     }
 

@@ -8,10 +8,11 @@ use serde_json::Value;
 use crate::fail::Fail;
 
 pub const VIEWS: [&str; 9] = ["commands", "events", "history", "info", "pending", "runs", "sessions", "tools", "traces"];
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "agent.acl",
     "env.json",
     "files.json",
+    "host.json",
     "host_tools.json",
     "options.json",
     "script",
