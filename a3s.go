@@ -87,7 +87,10 @@ func WithLogLevel(level string) Option { return func(s *agent.Setup) { s.LogLeve
 
 // Agent holds a configuration and its open sessions. Methods may be called
 // concurrently.
-type Agent struct{ a *agent.Agent }
+type Agent struct {
+	owner
+	a *agent.Agent
+}
 
 // Create makes an agent. source is the path of an .acl file, or the configuration
 // itself. The error is a *Error with code CONFIG_ERROR if it makes no sense. Nothing is
@@ -111,7 +114,7 @@ func Create(ctx context.Context, source string, opts ...Option) (*Agent, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{a}, nil
+	return &Agent{owner{a, a}, a}, nil
 }
 
 // environ is the process's environment; this facade is the host's side, and reads it
@@ -150,7 +153,7 @@ func (a *Agent) open(ctx context.Context, spec agent.SessionSpec) (*Session, err
 	if err != nil {
 		return nil, err
 	}
-	return &Session{s: s, a: a.a}, nil
+	return &Session{owner{s, a.a}, s}, nil
 }
 
 // ListSessions gives the ids of the open sessions, sorted.

@@ -37,27 +37,19 @@ type Registration struct{ r *agent.Registration }
 // second Close does nothing. Without it the registration ends with its session or agent.
 func (r *Registration) Close() error { return r.r.Close() }
 
-// RegisterExtension supplies a part of the runtime to all sessions of the agent: those
-// that open afterwards and, unless the kind is early, those that are open.
+// RegisterExtension supplies a part of the runtime, of any kind. With an agent it serves
+// all sessions: those that open afterwards and, unless the kind is early, those that are
+// open. With a session it serves that one alone; early kinds are refused there.
 //
 // docs/extensions.md lists the kinds with the fields of spec, the operations, and what
 // becomes of a request without an answer. handlers has a function for each operation that
 // is asked; one without a function fails with a message that says so. The typed
-// registrations, such as RegisterModel, do the same with Go types.
+// registrations, such as RegisterTool, do the same with Go types.
 //
-// The error is a *Error: UNSUPPORTED_OPERATION for a kind that is not built, ALREADY_EXISTS for a
-// name that is taken, INVALID_REQUEST for a spec that makes no sense, SESSION_CLOSED.
-func (a *Agent) RegisterExtension(ctx context.Context, kind string, spec any, handlers map[string]Handler) (*Registration, error) {
-	return supply(ctx, a.a, a.a, kind, spec, handlers)
-}
-
-// RegisterExtension supplies a part of the runtime to this session alone: see the method
-// of Agent. Kinds that a session is opened with are refused with INVALID_REQUEST.
-func (s *Session) RegisterExtension(ctx context.Context, kind string, spec any, handlers map[string]Handler) (*Registration, error) {
-	return supply(ctx, s.s, s.a, kind, spec, handlers)
-}
-
-func supply(ctx context.Context, to op.Handle, a *agent.Agent, kind string, spec any, handlers map[string]Handler) (*Registration, error) {
+// The error is a *Error: UNSUPPORTED_OPERATION for a kind that is not built,
+// ALREADY_EXISTS for a name that is taken, INVALID_REQUEST for a spec that makes no sense,
+// SESSION_CLOSED.
+func (o *owner) RegisterExtension(ctx context.Context, kind string, spec any, handlers map[string]Handler) (*Registration, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fault.From("host.register", err)
 	}
@@ -70,7 +62,7 @@ func supply(ctx context.Context, to op.Handle, a *agent.Agent, kind string, spec
 			return nil, fault.Of(fault.CodeInvalidRequest, "host.register", "the function for operation %q of a %s is nil", name, kind).With("field", "handlers").With("reason", fault.BadValue)
 		}
 	}
-	r, err := op.HostSupply(ctx, to, kind, b, &supplied{agent: a, handlers: maps.Clone(handlers), open: map[uint64]context.CancelCauseFunc{}})
+	r, err := op.HostSupply(ctx, o.on, kind, b, &supplied{agent: o.agent, handlers: maps.Clone(handlers), open: map[uint64]context.CancelCauseFunc{}})
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/a3s-lab/liba3s/internal/tape"
-	"github.com/a3s-lab/liba3s/runtime/agent"
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/session"
@@ -16,8 +15,8 @@ import (
 // Session is one conversation in one workspace. Methods may be called concurrently; one
 // run at a time is active.
 type Session struct {
+	owner
 	s *session.Session
-	a *agent.Agent
 }
 
 // Run is one run of a session.

@@ -4,34 +4,44 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
-	"github.com/a3s-lab/liba3s/internal/safego"
 	"github.com/a3s-lab/liba3s/internal/schema"
+	"github.com/a3s-lab/liba3s/runtime/agent"
 	"github.com/a3s-lab/liba3s/runtime/chat"
-	"github.com/a3s-lab/liba3s/runtime/fault"
-	"github.com/a3s-lab/liba3s/runtime/tool"
 )
 
 // Tool is a tool of your program that the model can call.
-type Tool struct{ t tool.Tool }
+type Tool struct {
+	spec map[string]any
+	call Handler
+}
 
-// ToolOption changes a tool.
-type ToolOption func(*goTool)
+// ToolOutput is the result of a tool with all that it may say.
+type ToolOutput struct {
+	// Text is what the model gets.
+	Text string
+	// ExitCode is 0 for success.
+	ExitCode int
+	// Metadata is for programs: it is told with the event tool_end.
+	Metadata map[string]any
+	// ErrorKind says in a typed way what failed.
+	ErrorKind *ErrorKind
+}
 
-// ReadOnly says that a call changes nothing and may be repeated: it is allowed where
-// read-only tools are, and runs beside others. Without it a call counts as one that may
-// do anything.
-func ReadOnly() ToolOption { return func(t *goTool) { t.readOnly = true } }
-
-// ToolTimeout bounds one call; the session's tool_timeout_ms bounds it too.
-func ToolTimeout(d time.Duration) ToolOption { return func(t *goTool) { t.timeout = d } }
+// ErrorKind says what a tool failed with.
+type ErrorKind = chat.ErrorKind
 
 // NewTool makes a tool of a function. P is a struct: its json tags name the parameters,
-// its jsonschema tags describe them. The text the function returns goes to the model; an
-// error is a failed result with its text, and the run goes on. emit tells output while
-// the function runs. ctx ends when the call is cancelled or its time is up.
-func NewTool[P any](name, description string, fn func(ctx context.Context, p P, emit func(string)) (string, error), opts ...ToolOption) (*Tool, error) {
+// its jsonschema tags describe them, and those without omitempty are required. What the
+// function returns goes to the model: a string or a ToolOutput as it is, anything else as
+// JSON. An error is a failed result with its type and text, and the run goes on. emit
+// tells output while the function runs. ctx ends when the call is cancelled or its time is
+// up: see Handler. Options: ReadOnly, Timeout. A call has 10 minutes, or the option
+// tool_timeout_ms of the session.
+func NewTool[P, R any](name, description string, fn func(ctx context.Context, p P, emit func(string)) (R, error), options ...ExtensionOption) (*Tool, error) {
+	if fn == nil {
+		return nil, missing("tool", "function")
+	}
 	var zero P
 	params, err := schema.Of(zero)
 	if err != nil {
@@ -40,78 +50,37 @@ func NewTool[P any](name, description string, fn func(ctx context.Context, p P, 
 	if _, err := schema.Compile(params); err != nil {
 		return nil, err
 	}
-	t := &goTool{spec: chat.ToolSpec{Name: name, Description: description, Parameters: params}}
-	for _, o := range opts {
-		o(t)
-	}
-	t.run = func(ctx context.Context, args json.RawMessage, emit func(string)) (string, error) {
+	call := func(ctx context.Context, raw json.RawMessage, chunk func(any) error) (any, error) {
+		var r agent.HostToolCall
 		var p P
-		if err := json.Unmarshal(args, &p); err != nil {
-			return "", fmt.Errorf("arguments: %w", err)
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return nil, err
 		}
-		return fn(ctx, p, emit)
+		if err := json.Unmarshal(r.Args, &p); err != nil {
+			return nil, fmt.Errorf("arguments: %w", err)
+		}
+		emit := func(s string) { _ = chunk(agent.HostToolChunk{Delta: s}) } // nobody may listen any more
+		result, err := fn(ctx, p, emit)
+		if err != nil {
+			return nil, err
+		}
+		return toolResult(result)
 	}
-	return &Tool{t}, nil
+	return &Tool{describe(map[string]any{"name": name, "description": description, "parameters": params}, options), call}, nil
 }
 
-// RegisterTool gives a tool to this session. A name that is taken is an error of kind
-// exists.
-func (s *Session) RegisterTool(t *Tool) error { return s.s.AddTool(t.t) }
-
-// UnregisterTool takes a tool back; one that is not there is fault.NotFound.
-func (s *Session) UnregisterTool(name string) error { return s.s.RemoveTool(name) }
-
-// goTool runs a Go function as a tool.
-type goTool struct {
-	spec     chat.ToolSpec
-	readOnly bool
-	timeout  time.Duration
-	run      func(ctx context.Context, args json.RawMessage, emit func(string)) (string, error)
-}
-
-var _ tool.Tool = (*goTool)(nil)
-
-func (t *goTool) Spec() chat.ToolSpec { return t.spec }
-
-func (t *goTool) Effects(json.RawMessage) chat.Effects {
-	if t.readOnly {
-		return chat.Effects{Read: true, Idempotent: true}
+func toolResult(v any) (agent.HostToolResult, error) {
+	switch v := v.(type) {
+	case string:
+		return agent.HostToolResult{Output: &v}, nil
+	case ToolOutput:
+		return agent.HostToolResult{Output: &v.Text, ExitCode: v.ExitCode, Metadata: v.Metadata, Error: v.ErrorKind}, nil
+	case *ToolOutput:
+		if v != nil {
+			return toolResult(*v)
+		}
 	}
-	return chat.Effects{Read: true, Write: true, Exec: true, Network: true}
-}
-
-// outcome of the function, as far as anybody still waits for it.
-type outcome struct {
-	text string
-	err  error
-}
-
-// Run does not wait for a function that ignores the end of its context.
-func (t *goTool) Run(ctx context.Context, env tool.Env, args json.RawMessage) (chat.Result, error) {
-	inner := ctx
-	if t.timeout > 0 {
-		var cancel context.CancelFunc
-		inner, cancel = context.WithTimeout(ctx, t.timeout)
-		defer cancel()
-	}
-	done := make(chan outcome, 1)
-	safego.Go("a3s.tool", func(err error) { done <- outcome{err: err} }, func() {
-		text, err := t.run(inner, args, env.Emit)
-		done <- outcome{text, err}
-	})
-	var o outcome
-	select {
-	case o = <-done:
-	case <-inner.Done():
-	}
-	switch {
-	case ctx.Err() != nil:
-		return chat.Result{Output: o.text}, fault.From("tool."+t.spec.Name, ctx.Err())
-	case inner.Err() != nil:
-		ms := t.timeout.Milliseconds()
-		return chat.Fail(chat.ErrorKind{Type: chat.TimedOut, Op: t.spec.Name, DurationMS: ms}, fmt.Sprintf("tool %s timed out after %d ms", t.spec.Name, ms)), nil
-	case o.err != nil:
-		return chat.Result{Output: "Tool execution error: " + o.err.Error(), ExitCode: 1}, nil
-	}
-	return chat.Result{Output: o.text}, nil
+	b, err := json.Marshal(v)
+	text := string(b)
+	return agent.HostToolResult{Output: &text}, err
 }

@@ -51,7 +51,7 @@ func TestGoTool(t *testing.T) {
 	cases := []struct {
 		name string
 		fn   func(ctx context.Context, p greeting, emit func(string)) (string, error)
-		opts []a3s.ToolOption
+		opts []a3s.ExtensionOption
 		args string
 		want string
 		exit int
@@ -62,15 +62,17 @@ func TestGoTool(t *testing.T) {
 		}, nil, `{"name":"Ann","times":2}`, "hello Ann hello Ann ", 0},
 		{"fails", func(context.Context, greeting, func(string)) (string, error) {
 			return "", errors.New("no voice")
-		}, nil, `{"name":"Ann"}`, "Tool execution error: no voice", 1},
+		}, nil, `{"name":"Ann"}`, "Tool execution error: Error: no voice", 1},
 		{"panics", func(context.Context, greeting, func(string)) (string, error) {
 			panic("ouch")
-		}, nil, `{"name":"Ann"}`, "Tool execution error: Internal error: panic: ouch", 1},
+		}, nil, `{"name":"Ann"}`, "Tool execution error: panic: ouch", 1},
 		{"takes too long", func(ctx context.Context, _ greeting, _ func(string)) (string, error) {
 			<-ctx.Done()
 			return "late", nil
-		}, []a3s.ToolOption{a3s.ToolTimeout(time.Millisecond)}, `{"name":"Ann"}`, "tool greet timed out after 1 ms", 1},
-		{"is called with a missing name", nil, nil, `{}`, "", 1},
+		}, []a3s.ExtensionOption{a3s.Timeout(time.Millisecond)}, `{"name":"Ann"}`, "tool greet timed out: the host did not answer within 1ms", 1},
+		{"is called with a missing name", func(context.Context, greeting, func(string)) (string, error) {
+			panic("it was run")
+		}, nil, `{}`, "missing property 'name'", 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -79,7 +81,7 @@ func TestGoTool(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.RegisterTool(tool); err != nil {
+			if _, err := s.RegisterTool(t.Context(), tool); err != nil {
 				t.Fatal(err)
 			}
 			if r, err := s.Send(t.Context(), "greet", nil); err != nil || r.Text != "done" {
@@ -87,11 +89,8 @@ func TestGoTool(t *testing.T) {
 			}
 			h := s.History()
 			got := h[2].Content[0]
-			if c.want != "" && got.Content != c.want || got.IsError != (c.exit != 0) {
-				t.Fatalf("the model was told %q (error %v)", got.Content, got.IsError)
-			}
-			if c.fn == nil && !strings.Contains(got.Content, "name") {
-				t.Fatalf("the model was told %q", got.Content)
+			if !strings.Contains(got.Content, c.want) || got.IsError != (c.exit != 0) {
+				t.Fatalf("the model was told %q (error %v), want %q", got.Content, got.IsError, c.want)
 			}
 		})
 	}
@@ -106,7 +105,7 @@ func TestGoToolIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RegisterTool(tool); err == nil {
+	if _, err := s.RegisterTool(t.Context(), tool); code(t, err) != "ALREADY_EXISTS" {
 		t.Fatal("a built-in tool was shadowed")
 	}
 }

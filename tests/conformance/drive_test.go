@@ -113,7 +113,7 @@ func (a *facadeAgent) session(resume string, p place, options json.RawMessage) (
 		return nil, err
 	}
 	for _, t := range a.tools {
-		if err := s.RegisterTool(t); err != nil {
+		if _, err := s.RegisterTool(ctx, t); err != nil {
 			return nil, err
 		}
 	}

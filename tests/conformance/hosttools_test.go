@@ -43,7 +43,7 @@ func (x *extension) goTool(c *calling) (*a3s.Tool, error) {
 	if a.Garbage || a.Twice || a.ExitCode != 0 || a.Metadata != nil {
 		return nil, fmt.Errorf("%w: the answer of host tool %s", errLacking, t.Name)
 	}
-	options := []a3s.ToolOption{a3s.ToolTimeout(time.Duration(t.TimeoutMS) * time.Millisecond)}
+	options := []a3s.ExtensionOption{a3s.Timeout(time.Duration(t.TimeoutMS) * time.Millisecond)}
 	if t.ReadOnly {
 		options = append(options, a3s.ReadOnly())
 	}
@@ -66,7 +66,7 @@ func (x *extension) goTool(c *calling) (*a3s.Tool, error) {
 		c.answered(wrong)
 		switch {
 		case a.Error != nil:
-			return "", fmt.Errorf("%s: %s", a.Error.Type, a.Error.Message)
+			return "", &a3s.ExtensionError{Type: a.Error.Type, Message: a.Error.Message}
 		case a.Output != nil:
 			return *a.Output, nil
 		}

@@ -50,7 +50,7 @@ func ask(ctx context.Context, config, workspace, prompt string) error {
 	if err != nil {
 		return err
 	}
-	if err := session.RegisterTool(clock); err != nil {
+	if _, err := session.RegisterTool(ctx, clock); err != nil {
 		return err
 	}
 	for e, err := range session.Stream(ctx, prompt) {
