@@ -15,11 +15,9 @@
 The native library is loaded at the first ``Agent.create``, not at import.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from ._agent import Agent
 from ._errors import (
-    AlreadyExists, BudgetExhausted, Cancelled, CodeError, CodeErrorCode, ConfigError, Conflict,
+    AlreadyExists, BudgetExhausted, Cancelled, CodeError, ConfigError, Conflict,
     ContextError, ExtensionError, Forked, Interrupted, InvalidHandle, InvalidRequest, LibraryError, LLMError,
     NotFound, SecurityError, SessionBusy, SessionClosed, SessionConfigurationError, SessionError,
     SessionInitializationError, StorageError, StoredDataError, TimedOut, ToolError, Unsupported,
@@ -34,6 +32,7 @@ from ._options import (
 from ._session import Session
 from ._stream import EventStream
 
+TYPE_CHECKING = False  # as typing has it, which takes as long to load as all that is loaded here
 if TYPE_CHECKING:
     from ._context import Context, ToolContext
     from ._extensions import Registration, StoreRegistration, WorkspaceRegistration
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
         ModelClient, PermissionChecker, SearchWorkspace, SessionStore, Transport, Workspace,
     )
     from ._results import AgentResult, ToolResult
+    from .types import CodeErrorCode
 else:
     _LATER = {
         "_context": ("Context", "ToolContext"),
@@ -51,9 +51,10 @@ else:
             "ModelClient", "PermissionChecker", "SearchWorkspace", "SessionStore", "Transport", "Workspace",
         ),
         "_results": ("AgentResult", "ToolResult"),
+        "types": ("CodeErrorCode",),
     }
 
-    def __getattr__(name: str) -> Any:  # what a program may not need costs as much to import as all the rest
+    def __getattr__(name):  # what a program may not need costs as much to import as all the rest
         for module, names in _LATER.items():
             if name in names:
                 from importlib import import_module

@@ -5,10 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import time
-import warnings
 import weakref
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _ffi, _wait
 from ._desk import Desk
@@ -18,8 +15,11 @@ from ._owner import AgentExtensions
 from ._session import ClosedFlag, Session
 from ._wire import dumps, loads
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
+    from types import TracebackType
+    from typing import Any, Mapping, Sequence
 
     from ._context import Supplied
 
@@ -273,6 +273,8 @@ def _merge(options: SessionOptions | None, first: dict[str, Any], then: dict[str
     merged = SessionOptions() if options is None else options.copy()
     given = {k: v for k, v in first.items() if v is not None}
     if options is not None and given:
+        import warnings
+
         warnings.warn(f"{', '.join(given)} is ignored next to options: set it there", stacklevel=3)
         given = {}
     for name, value in {**given, **then}.items():

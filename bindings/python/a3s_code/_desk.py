@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
 
 from . import _ffi
 from ._errors import CodeError
 from ._events import decode_batch
 from ._generated import Status
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
+    from typing import Any
 
     from ._context import Context, Supplied
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Type, Union
+from ._generated import CODES, KINDS
 
-from ._generated import CODES, KINDS, ErrorCode
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Type
+
+    from .types import CodeErrorCode, ErrorCode
 
 __all__ = [
-    "AlreadyExists", "BudgetExhausted", "Cancelled", "CodeError", "CodeErrorCode", "ConfigError",
+    "AlreadyExists", "BudgetExhausted", "Cancelled", "CodeError", "ConfigError",
     "Conflict", "ContextError", "ExtensionError", "Forked", "Interrupted", "InvalidHandle", "InvalidRequest",
     "LibraryError", "LLMError", "NotFound", "SecurityError", "SessionBusy", "SessionClosed",
     "SessionConfigurationError", "SessionError", "SessionInitializationError", "StorageError",
     "StoredDataError", "TimedOut", "ToolError", "Unsupported",
 ]
-
-#: A stable error code such as ``"SESSION_BUSY"``. The set is open.
-CodeErrorCode = Union[ErrorCode, str]
 
 
 class ExtensionError(Exception):
@@ -267,7 +268,7 @@ def error_from(obj: Mapping[str, Any]) -> CodeError:
 def refuse(code: ErrorCode, op: str, message: str, **details: Any) -> CodeError:
     """An error that this package finds itself, in the shape of the library's."""
     kind = CODES[code]
-    return error_from({"code": code, "kind": kind, "status": int(KINDS[kind]), "op": op, "message": message, "details": details})
+    return error_from({"code": code, "kind": kind, "status": KINDS[kind], "op": op, "message": message, "details": details})
 
 
 def bad_type(message: str, *, field: str = "", op: str = "session.open") -> CodeError:

@@ -10,11 +10,14 @@ text by itself, and then the whole batch is decoded the plain way.
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Mapping
 
 from ._errors import error_from
 from ._generated import AGENT_EVENT_TYPES_V1, EVENT_ENVELOPE_V1_VERSION
 from ._wire import text as to_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Mapping
 
 _UNSET: Any = object()
 

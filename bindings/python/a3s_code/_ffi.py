@@ -15,17 +15,19 @@ import threading
 from ctypes import (
     POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p,
 )
-from typing import Any, Callable
 
 from ._errors import CodeError, error_from, forked
-from ._generated import ABI_VERSION, FUNCTIONS, Function, Status
+from ._generated import ABI_VERSION, FUNCTIONS, Status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 SONAME = "liba3s.so.1"
 
-# Plain numbers: comparing with them is what the hot path does.
-OK = int(Status.OK)
-E_TIMEOUT, E_BUFFER, E_END = int(Status.E_TIMEOUT), int(Status.E_BUFFER), int(Status.E_END)
-E_WOKEN, E_NOTFOUND = int(Status.E_WOKEN), int(Status.E_NOTFOUND)
+# Names of the module: looking them up is what the hot path does.
+OK, E_TIMEOUT, E_BUFFER, E_END = Status.OK, Status.E_TIMEOUT, Status.E_BUFFER, Status.E_END
+E_WOKEN, E_NOTFOUND = Status.E_WOKEN, Status.E_NOTFOUND
 
 
 class _Buf(ctypes.Structure):
@@ -60,22 +62,22 @@ class _Library:
     def __init__(self, path: str) -> None:
         self.path = path
         blocking, quick = ctypes.CDLL(path), ctypes.PyDLL(path)
-        for f in FUNCTIONS:
-            setattr(self, f.name[4:], _function(blocking if f.blocking else quick, f))
-            if f.name == "a3s_stream_next":
-                self.next_now = _function(quick, f)
+        for name, result, params, blocks in FUNCTIONS:
+            setattr(self, name[4:], _function(blocking if blocks else quick, name, result, params))
+            if name == "a3s_stream_next":
+                self.next_now = _function(quick, name, result, params)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(name)
 
 
-def _function(lib: Any, f: Function) -> Any:
+def _function(lib: Any, name: str, result: str, params: tuple[str, ...]) -> Any:
     try:
-        fn = lib[f.name]
+        fn = lib[name]
     except AttributeError:
-        raise _missing(f"{lib._name} has no function {f.name}: it is not {SONAME}, or it is older than this package") from None
-    fn.restype = _TYPES[f.result]
-    fn.argtypes = tuple(_TYPES[t] for t in f.params)
+        raise _missing(f"{lib._name} has no function {name}: it is not {SONAME}, or it is older than this package") from None
+    fn.restype = _TYPES[result]
+    fn.argtypes = tuple(_TYPES[t] for t in params)
     return fn
 
 

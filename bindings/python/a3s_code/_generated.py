@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Final, Literal, NamedTuple
+TYPE_CHECKING = False  # as typing has it, which takes as long to load as this package
+if TYPE_CHECKING:
+    from typing import Final
+
 
 VERSION: Final = "0.1.0"
 ABI_MAJOR: Final = 1
@@ -13,35 +15,35 @@ ABI_VERSION: Final = 65536
 SCHEMA_SHA256: Final = "aeaa6b9835a898e259dc2b98dc92c755844fcc2ec322b2db899673d182346309"
 
 
-class Status(IntEnum):
+class Status:
     """Status numbers of the C interface; below 0 is an error."""
 
-    OK = 0
-    PENDING = 1
-    E_INVALID = -1
-    E_HANDLE = -2
-    E_FORKED = -3
-    E_TIMEOUT = -4
-    E_BUSY = -5
-    E_BUFFER = -6
-    E_END = -7
-    E_CANCELLED = -8
-    E_WOKEN = -9
-    E_ABI = -10
-    E_NOTFOUND = -11
-    E_EXISTS = -12
-    E_DENIED = -13
-    E_IO = -14
-    E_PROVIDER = -15
-    E_LIMIT = -16
-    E_UNSUPPORTED = -17
-    E_CLOSED = -18
-    E_CONFLICT = -19
-    E_INTERRUPTED = -20
-    E_INTERNAL = -99
+    OK: Final = 0
+    PENDING: Final = 1
+    E_INVALID: Final = -1
+    E_HANDLE: Final = -2
+    E_FORKED: Final = -3
+    E_TIMEOUT: Final = -4
+    E_BUSY: Final = -5
+    E_BUFFER: Final = -6
+    E_END: Final = -7
+    E_CANCELLED: Final = -8
+    E_WOKEN: Final = -9
+    E_ABI: Final = -10
+    E_NOTFOUND: Final = -11
+    E_EXISTS: Final = -12
+    E_DENIED: Final = -13
+    E_IO: Final = -14
+    E_PROVIDER: Final = -15
+    E_LIMIT: Final = -16
+    E_UNSUPPORTED: Final = -17
+    E_CLOSED: Final = -18
+    E_CONFLICT: Final = -19
+    E_INTERRUPTED: Final = -20
+    E_INTERNAL: Final = -99
 
 
-KINDS: Final[dict[str, Status]] = {
+KINDS: Final[dict[str, int]] = {
     "invalid": Status.E_INVALID,
     "handle": Status.E_HANDLE,
     "forked": Status.E_FORKED,
@@ -98,78 +100,37 @@ CODES: Final[dict[str, str]] = {
 }
 """Error code to its default kind. The set is open."""
 
-ErrorCode = Literal[
-    "CONFIG_ERROR",
-    "LLM_ERROR",
-    "TOOL_ERROR",
-    "SESSION_ERROR",
-    "SESSION_CONFIGURATION_ERROR",
-    "SESSION_INITIALIZATION_ERROR",
-    "SESSION_CLOSED",
-    "SESSION_BUSY",
-    "BUDGET_EXHAUSTED",
-    "SECURITY_ERROR",
-    "CONTEXT_ERROR",
-    "IO_ERROR",
-    "SERIALIZATION_ERROR",
-    "INTERNAL_ERROR",
-    "CANCELLED",
-    "INTERRUPTED",
-    "TIMEOUT",
-    "FORKED",
-    "INVALID_REQUEST",
-    "INVALID_HANDLE",
-    "BUFFER_TOO_SMALL",
-    "STREAM_END",
-    "WOKEN",
-    "ABI_MISMATCH",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "CONFLICT",
-    "UNSUPPORTED_OPERATION",
-]
-
-
-class Function(NamedTuple):
-    """A C function: names of C types, and whether it may block."""
-
-    name: str
-    result: str
-    params: tuple[str, ...]
-    blocking: bool
-
-
-FUNCTIONS: Final[tuple[Function, ...]] = (
-    Function("a3s_abi_version", "uint32_t", (), False),
-    Function("a3s_abi_check", "a3s_status", ("uint32_t",), False),
-    Function("a3s_build_info", "const char *", (), False),
-    Function("a3s_status_name", "const char *", ("a3s_status",), False),
-    Function("a3s_last_error", "a3s_status", ("a3s_buf *",), False),
-    Function("a3s_buf_free", "void", ("a3s_buf *",), False),
-    Function("a3s_signals_repair", "a3s_status", (), False),
-    Function("a3s_log_to_fd", "a3s_status", ("int32_t", "int32_t"), False),
-    Function("a3s_stats", "a3s_status", ("a3s_handle", "a3s_buf *"), False),
-    Function("a3s_agent_open", "a3s_status", ("const char *", "size_t", "a3s_handle *"), True),
-    Function("a3s_close", "a3s_status", ("a3s_handle", "int32_t"), True),
-    Function("a3s_call", "a3s_status", ("a3s_handle", "const char *", "const char *", "size_t", "int32_t", "a3s_buf *"), True),
-    Function("a3s_call_start", "a3s_status", ("a3s_handle", "const char *", "const char *", "size_t", "uint64_t *"), False),
-    Function("a3s_call_wait", "a3s_status", ("a3s_handle", "uint64_t", "int32_t", "a3s_buf *"), True),
-    Function("a3s_call_cancel", "a3s_status", ("a3s_handle", "uint64_t"), False),
-    Function("a3s_session_open", "a3s_status", ("a3s_handle", "const char *", "size_t", "a3s_handle *"), True),
-    Function("a3s_run_start", "a3s_status", ("a3s_handle", "const char *", "size_t", "a3s_handle *"), False),
-    Function("a3s_run_input", "a3s_status", ("a3s_handle", "const char *", "size_t"), False),
-    Function("a3s_run_cancel", "a3s_status", ("a3s_handle", "const char *", "size_t"), False),
-    Function("a3s_run_wait", "a3s_status", ("a3s_handle", "int32_t", "a3s_buf *"), True),
-    Function("a3s_stream_open", "a3s_status", ("a3s_handle", "const char *", "size_t", "a3s_handle *"), False),
-    Function("a3s_stream_next", "int64_t", ("a3s_handle", "int32_t", "uint32_t", "char *", "size_t", "size_t *"), True),
-    Function("a3s_stream_fd", "int32_t", ("a3s_handle",), False),
-    Function("a3s_stream_wake", "a3s_status", ("a3s_handle",), False),
-    Function("a3s_stream_subscribe", "a3s_status", ("a3s_handle", "uint32_t", "uint32_t", "a3s_event_fn", "uintptr_t", "a3s_free_fn"), False),
-    Function("a3s_host_register", "a3s_status", ("a3s_handle", "const char *", "const char *", "size_t", "a3s_handle *"), False),
-    Function("a3s_host_chunk", "a3s_status", ("a3s_handle", "uint64_t", "const char *", "size_t"), True),
-    Function("a3s_host_reply", "a3s_status", ("a3s_handle", "uint64_t", "const char *", "size_t"), False),
+FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...], bool], ...]] = (
+    ("a3s_abi_version", "uint32_t", (), False),
+    ("a3s_abi_check", "a3s_status", ("uint32_t",), False),
+    ("a3s_build_info", "const char *", (), False),
+    ("a3s_status_name", "const char *", ("a3s_status",), False),
+    ("a3s_last_error", "a3s_status", ("a3s_buf *",), False),
+    ("a3s_buf_free", "void", ("a3s_buf *",), False),
+    ("a3s_signals_repair", "a3s_status", (), False),
+    ("a3s_log_to_fd", "a3s_status", ("int32_t", "int32_t"), False),
+    ("a3s_stats", "a3s_status", ("a3s_handle", "a3s_buf *"), False),
+    ("a3s_agent_open", "a3s_status", ("const char *", "size_t", "a3s_handle *"), True),
+    ("a3s_close", "a3s_status", ("a3s_handle", "int32_t"), True),
+    ("a3s_call", "a3s_status", ("a3s_handle", "const char *", "const char *", "size_t", "int32_t", "a3s_buf *"), True),
+    ("a3s_call_start", "a3s_status", ("a3s_handle", "const char *", "const char *", "size_t", "uint64_t *"), False),
+    ("a3s_call_wait", "a3s_status", ("a3s_handle", "uint64_t", "int32_t", "a3s_buf *"), True),
+    ("a3s_call_cancel", "a3s_status", ("a3s_handle", "uint64_t"), False),
+    ("a3s_session_open", "a3s_status", ("a3s_handle", "const char *", "size_t", "a3s_handle *"), True),
+    ("a3s_run_start", "a3s_status", ("a3s_handle", "const char *", "size_t", "a3s_handle *"), False),
+    ("a3s_run_input", "a3s_status", ("a3s_handle", "const char *", "size_t"), False),
+    ("a3s_run_cancel", "a3s_status", ("a3s_handle", "const char *", "size_t"), False),
+    ("a3s_run_wait", "a3s_status", ("a3s_handle", "int32_t", "a3s_buf *"), True),
+    ("a3s_stream_open", "a3s_status", ("a3s_handle", "const char *", "size_t", "a3s_handle *"), False),
+    ("a3s_stream_next", "int64_t", ("a3s_handle", "int32_t", "uint32_t", "char *", "size_t", "size_t *"), True),
+    ("a3s_stream_fd", "int32_t", ("a3s_handle",), False),
+    ("a3s_stream_wake", "a3s_status", ("a3s_handle",), False),
+    ("a3s_stream_subscribe", "a3s_status", ("a3s_handle", "uint32_t", "uint32_t", "a3s_event_fn", "uintptr_t", "a3s_free_fn"), False),
+    ("a3s_host_register", "a3s_status", ("a3s_handle", "const char *", "const char *", "size_t", "a3s_handle *"), False),
+    ("a3s_host_chunk", "a3s_status", ("a3s_handle", "uint64_t", "const char *", "size_t"), True),
+    ("a3s_host_reply", "a3s_status", ("a3s_handle", "uint64_t", "const char *", "size_t"), False),
 )
-
+"""The C functions: name, C types of the result and of the parameters, whether it may block."""
 
 EVENT_ENVELOPE_V1_VERSION: Final = 1
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from collections.abc import Mapping
 
 from ._errors import bad_type, bad_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
 
 
 def _texts(name: str, value: Sequence[str] | None) -> list[str]:

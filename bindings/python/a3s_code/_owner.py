@@ -3,13 +3,14 @@ are loaded when the first is registered."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, overload
-
 from . import _ffi
 from ._errors import bad_type, forked
 from ._wire import dumps
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Callable, Mapping, TypeVar, overload
+
     from ._context import Context, Supplied
     from ._desk import Desk
     from ._extensions import Registration, StoreRegistration, WorkspaceRegistration
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     )
     from .types import EventLogLine, HostContextItem, HostContextQuery, HostModelRequest, HostPermissionCheck, SessionCommandContext
 
-F = TypeVar("F", bound=Callable[..., Any])
+    F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ExtensionOwner:
@@ -55,15 +56,16 @@ class ExtensionOwner:
         self._desk.withdraw(self._scope(), supplied)
         return True
 
-    @overload
-    def register_tool(
-        self, fn: F, name: str | None = None, description: str | None = None,
-        read_only: bool = False, timeout_ms: int | None = None) -> F: ...
+    if TYPE_CHECKING:
+        @overload
+        def register_tool(
+            self, fn: F, name: str | None = None, description: str | None = None,
+            read_only: bool = False, timeout_ms: int | None = None) -> F: ...
 
-    @overload
-    def register_tool(
-        self, fn: None = None, name: str | None = None, description: str | None = None,
-        read_only: bool = False, timeout_ms: int | None = None) -> Callable[[F], F]: ...
+        @overload
+        def register_tool(
+            self, fn: None = None, name: str | None = None, description: str | None = None,
+            read_only: bool = False, timeout_ms: int | None = None) -> Callable[[F], F]: ...
 
     def register_tool(
         self, fn: F | None = None, name: str | None = None, description: str | None = None,

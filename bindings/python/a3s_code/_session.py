@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from collections.abc import Mapping
 
 from . import _ffi, _wait
 from ._direct import DirectTools
@@ -14,13 +13,17 @@ from ._owner import ExtensionOwner
 from ._stream import EventStream
 from ._wire import dumps, loads
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Sequence
+
     from ._agent import Agent
     from ._context import Supplied
     from ._results import AgentResult
 
-#: A message object: ``{"role": ..., "content": [block, ...]}``.
-Message = Mapping[str, Any]
+    #: A message object: ``{"role": ..., "content": [block, ...]}``.
+    Message = Mapping[str, Any]
 
 
 class ClosedFlag(int):

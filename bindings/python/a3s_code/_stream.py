@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 import weakref
-from types import TracebackType
-from typing import TYPE_CHECKING, AsyncIterator, Callable, Iterator
 
 from . import _ffi
 from ._errors import CodeError
 from ._events import AgentEvent, decode_batch
 from ._wait import SLICE_MS
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import AsyncIterator, Callable, Iterator
+
     from ._async import Watch
     from ._session import Session
 

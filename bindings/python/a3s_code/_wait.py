@@ -4,12 +4,15 @@ signal only between them."""
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, TypeVar
 
 from . import _ffi
 from ._errors import CodeError
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, TypeVar
+
+    T = TypeVar("T")
 
 SLICE_MS = 50
 

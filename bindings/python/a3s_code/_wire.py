@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ._errors import bad_type, bad_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 

@@ -7,10 +7,46 @@ fields, so a reader ignores what it does not know.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Union
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
+
+
+ErrorCode = Literal[
+    "CONFIG_ERROR",
+    "LLM_ERROR",
+    "TOOL_ERROR",
+    "SESSION_ERROR",
+    "SESSION_CONFIGURATION_ERROR",
+    "SESSION_INITIALIZATION_ERROR",
+    "SESSION_CLOSED",
+    "SESSION_BUSY",
+    "BUDGET_EXHAUSTED",
+    "SECURITY_ERROR",
+    "CONTEXT_ERROR",
+    "IO_ERROR",
+    "SERIALIZATION_ERROR",
+    "INTERNAL_ERROR",
+    "CANCELLED",
+    "INTERRUPTED",
+    "TIMEOUT",
+    "FORKED",
+    "INVALID_REQUEST",
+    "INVALID_HANDLE",
+    "BUFFER_TOO_SMALL",
+    "STREAM_END",
+    "WOKEN",
+    "ABI_MISMATCH",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "CONFLICT",
+    "UNSUPPORTED_OPERATION",
+]
+"""The error codes that this version knows."""
+
+CodeErrorCode = Union[ErrorCode, str]
+"""A stable error code such as 'SESSION_BUSY'. The set is open."""
 
 
 class ActiveTools(TypedDict):

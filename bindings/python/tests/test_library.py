@@ -75,7 +75,7 @@ def test_another_abi_is_refused(fake: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_every_c_type_is_known() -> None:
-    assert {t for f in FUNCTIONS for t in (f.result, *f.params)} <= set(_ffi._TYPES)
+    assert {t for _, result, params, _ in FUNCTIONS for t in (result, *params)} <= set(_ffi._TYPES)
 
 
 def test_errors_of_the_library(fake: str) -> None:

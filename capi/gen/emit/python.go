@@ -36,6 +36,7 @@ func (s *source) pythonTypes(defs jsonschema.Definitions) ([]byte, error) {
 	w := &writer{}
 	w.f("# %s\n", Mark)
 	w.f("%s", pythonTypesHead)
+	pythonCodes(w)
 	for _, name := range slices.Sorted(maps.Keys(defs)) {
 		if err := pythonType(w, name, defs[name]); err != nil {
 			return nil, err
@@ -50,8 +51,10 @@ const pythonHead = `"""Tables of libA3S: statuses, codes, C prototypes, events."
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import Final, Literal, NamedTuple
+TYPE_CHECKING = False  # as typing has it, which takes as long to load as this package
+if TYPE_CHECKING:
+    from typing import Final
+
 
 `
 
@@ -63,7 +66,7 @@ fields, so a reader ignores what it does not know.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Union
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -78,12 +81,12 @@ func quote(s string) string {
 }
 
 func pythonStatuses(w *writer) {
-	w.f("class Status(IntEnum):\n    \"\"\"Status numbers of the C interface; below 0 is an error.\"\"\"\n\n")
-	w.f("    OK = %d\n    PENDING = %d\n", fault.OK, fault.Pending)
+	w.f("class Status:\n    \"\"\"Status numbers of the C interface; below 0 is an error.\"\"\"\n\n")
+	w.f("    OK: Final = %d\n    PENDING: Final = %d\n", fault.OK, fault.Pending)
 	for _, k := range fault.Kinds {
-		w.f("    %s = %d\n", k.Name, k.Status)
+		w.f("    %s: Final = %d\n", k.Name, k.Status)
 	}
-	w.f("\n\nKINDS: Final[dict[str, Status]] = {\n")
+	w.f("\n\nKINDS: Final[dict[str, int]] = {\n")
 	for _, k := range fault.Kinds {
 		w.f("    %s: Status.%s,\n", quote(string(k.Kind)), k.Name)
 	}
@@ -91,17 +94,20 @@ func pythonStatuses(w *writer) {
 	for _, c := range fault.Codes {
 		w.f("    %s: %s,\n", quote(string(c.Code)), quote(string(c.Kind)))
 	}
-	w.f("}\n\"\"\"Error code to its default kind. The set is open.\"\"\"\n\nErrorCode = Literal[\n")
+	w.f("}\n\"\"\"Error code to its default kind. The set is open.\"\"\"\n\n")
+}
+
+func pythonCodes(w *writer) {
+	w.f("ErrorCode = Literal[\n")
 	for _, c := range fault.Codes {
 		w.f("    %s,\n", quote(string(c.Code)))
 	}
-	w.f("]\n\n\n")
+	w.f("]\n\"\"\"The error codes that this version knows.\"\"\"\n\nCodeErrorCode = Union[ErrorCode, str]\n")
+	w.f("\"\"\"A stable error code such as 'SESSION_BUSY'. The set is open.\"\"\"\n\n\n")
 }
 
 func (s *source) pythonFunctions(w *writer) {
-	w.f("class Function(NamedTuple):\n    \"\"\"A C function: names of C types, and whether it may block.\"\"\"\n\n")
-	w.f("    name: str\n    result: str\n    params: tuple[str, ...]\n    blocking: bool\n\n\n")
-	w.f("FUNCTIONS: Final[tuple[Function, ...]] = (\n")
+	w.f("FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...], bool], ...]] = (\n")
 	for _, f := range s.api.Functions() {
 		params := make([]string, len(f.Params))
 		for i, p := range f.Params {
@@ -111,9 +117,9 @@ func (s *source) pythonFunctions(w *writer) {
 		if len(params) == 1 {
 			tuple = "(" + params[0] + ",)"
 		}
-		w.f("    Function(%s, %s, %s, %s),\n", quote(f.Name), quote(f.Result), tuple, boolean(f.Blocking))
+		w.f("    (%s, %s, %s, %s),\n", quote(f.Name), quote(f.Result), tuple, boolean(f.Blocking))
 	}
-	w.f(")\n\n\n")
+	w.f(")\n\"\"\"The C functions: name, C types of the result and of the parameters, whether it may block.\"\"\"\n\n")
 }
 
 func boolean(b bool) string {
