@@ -13,56 +13,86 @@ import (
 // The words of host requests, for a host that is written in Go: it has no other way to
 // the back-ends.
 type (
-	// HostToolCall is a call of a tool, HostToolResult its result, HostToolChunk a piece of
-	// its output.
-	HostToolCall   = toolhost.ToolCallRequest
+	// HostToolCall is a call of a tool.
+	HostToolCall = toolhost.ToolCallRequest
+	// HostToolResult is the result of a call.
 	HostToolResult = toolhost.ToolResult
-	HostToolChunk  = toolhost.ToolChunk
-	// HostModelRequest is a conversation, HostModelChunk a piece of the answer,
-	// HostModelResult its end.
-	HostModelRequest  = modelhost.ModelRequest
-	HostModelChunk    = modelhost.ModelChunk
+	// HostToolChunk is a piece of output.
+	HostToolChunk = toolhost.ToolChunk
+	// HostModelRequest is a conversation to be answered.
+	HostModelRequest = modelhost.ModelRequest
+	// HostModelChunk is a piece of an answer.
+	HostModelChunk = modelhost.ModelChunk
+	// HostModelToolCall is a call that a model proposes.
 	HostModelToolCall = modelhost.ModelToolCall
-	HostModelResult   = modelhost.ModelResult
-	// HostPermissionCheck is a call to be judged, HostPermissionExpose a tool to be shown.
-	HostPermissionCheck    = policyhost.PermissionCheck
+	// HostModelResult ends an answer.
+	HostModelResult = modelhost.ModelResult
+	// HostPermissionCheck is a call to be judged.
+	HostPermissionCheck = policyhost.PermissionCheck
+	// HostPermissionDecision is the word of a checker.
 	HostPermissionDecision = policyhost.PermissionDecision
-	HostPermissionExpose   = policyhost.PermissionExpose
-	HostPermissionVisible  = policyhost.PermissionVisible
-	// HostContextQuery is a prompt, HostContextItem a piece of its background.
-	HostContextQuery  = prompthost.ContextQuery
-	HostContextItem   = prompthost.ContextItem
+	// HostPermissionExpose is a tool that may be shown.
+	HostPermissionExpose = policyhost.PermissionExpose
+	// HostPermissionVisible says whether it is shown.
+	HostPermissionVisible = policyhost.PermissionVisible
+	// HostContextQuery is a prompt.
+	HostContextQuery = prompthost.ContextQuery
+	// HostContextItem is a piece of its background.
+	HostContextItem = prompthost.ContextItem
+	// HostContextResult is its background.
 	HostContextResult = prompthost.ContextResult
-	// HostCommandRequest is a command that was given, HostCommandResult the answer.
+	// HostCommandRequest is a command that was given.
 	HostCommandRequest = CommandRequest
-	HostCommandResult  = CommandResult
-	// HostStoreLoad and the following are the five operations of a store.
-	HostStoreLoad   = storehost.StoreLoad
+	// HostCommandResult is the answer to it.
+	HostCommandResult = CommandResult
+	// HostStoreLoad asks for a session, or a blob.
+	HostStoreLoad = storehost.StoreLoad
+	// HostStoreLoaded is what is kept of it.
 	HostStoreLoaded = storehost.StoreLoaded
+	// HostStoreAppend are more facts, or a blob.
 	HostStoreAppend = storehost.StoreAppend
-	HostStoreSave   = storehost.StoreSave
+	// HostStoreSave is a snapshot.
+	HostStoreSave = storehost.StoreSave
+	// HostStoreDelete names a session, or a blob, to be removed.
 	HostStoreDelete = storehost.StoreDelete
+	// HostStoreListed are the sessions that are kept.
 	HostStoreListed = storehost.StoreListed
-	// HostWorkspacePath and the following are the operations of a workspace.
-	HostWorkspacePath    = workspacehost.WorkspacePath
-	HostWorkspaceEntry   = workspacehost.WorkspaceEntry
-	HostWorkspaceList    = workspacehost.WorkspaceList
-	HostWorkspaceRead    = workspacehost.WorkspaceRead
-	HostWorkspaceFile    = workspacehost.WorkspaceFile
-	HostWorkspaceWrite   = workspacehost.WorkspaceWrite
+	// HostWorkspacePath names a file or folder.
+	HostWorkspacePath = workspacehost.WorkspacePath
+	// HostWorkspaceEntry describes what is there.
+	HostWorkspaceEntry = workspacehost.WorkspaceEntry
+	// HostWorkspaceList are the entries of a folder.
+	HostWorkspaceList = workspacehost.WorkspaceList
+	// HostWorkspaceRead asks for a file.
+	HostWorkspaceRead = workspacehost.WorkspaceRead
+	// HostWorkspaceFile is a file.
+	HostWorkspaceFile = workspacehost.WorkspaceFile
+	// HostWorkspaceWrite is a file to be replaced.
+	HostWorkspaceWrite = workspacehost.WorkspaceWrite
+	// HostWorkspaceWritten is its new version.
 	HostWorkspaceWritten = workspacehost.WorkspaceWritten
+	// HostWorkspaceCommand is a shell command.
 	HostWorkspaceCommand = workspacehost.WorkspaceCommand
-	HostWorkspaceOutput  = workspacehost.WorkspaceOutput
-	HostWorkspaceExit    = workspacehost.WorkspaceExit
-	HostWorkspaceSearch  = workspacehost.WorkspaceSearch
-	HostWorkspaceGlob    = workspacehost.WorkspaceGlob
-	HostWorkspaceGrep    = workspacehost.WorkspaceGrep
-	HostWorkspaceFound   = workspacehost.WorkspaceFound
-	HostWorkspaceMatch   = workspacehost.WorkspaceMatch
-	HostWorkspaceLine    = workspacehost.WorkspaceLine
-	// HostTransportRequest is an HTTP request, HostTransportChunk a piece of its response.
+	// HostWorkspaceOutput is a piece of its output.
+	HostWorkspaceOutput = workspacehost.WorkspaceOutput
+	// HostWorkspaceExit says how it ended.
+	HostWorkspaceExit = workspacehost.WorkspaceExit
+	// HostWorkspaceSearch asks for files or lines.
+	HostWorkspaceSearch = workspacehost.WorkspaceSearch
+	// HostWorkspaceGlob selects files.
+	HostWorkspaceGlob = workspacehost.WorkspaceGlob
+	// HostWorkspaceGrep selects lines.
+	HostWorkspaceGrep = workspacehost.WorkspaceGrep
+	// HostWorkspaceFound is what was found.
+	HostWorkspaceFound = workspacehost.WorkspaceFound
+	// HostWorkspaceMatch is a file that was found.
+	HostWorkspaceMatch = workspacehost.WorkspaceMatch
+	// HostWorkspaceLine is a line that was found.
+	HostWorkspaceLine = workspacehost.WorkspaceLine
+	// HostTransportRequest is an HTTP request.
 	HostTransportRequest = modelhost.TransportRequest
-	HostTransportChunk   = modelhost.TransportChunk
+	// HostTransportChunk is a piece of its response.
+	HostTransportChunk = modelhost.TransportChunk
 	// HostLogLine is a line of the log.
 	HostLogLine = event.LogLine
 )
