@@ -3,17 +3,17 @@
 
 const { fileURLToPath } = require('node:url');
 const { Desk } = require('./desk.js');
-const { badType, refuse } = require('./errors.js');
-const { ExtensionOwner } = require('./extensions.js');
+const { badType } = require('./errors.js');
+const { AgentExtensions } = require('./extensions.js');
 const { library, closeQuietly, whenHeavyGone } = require('./native.js');
-const { agents, sessionRequest, watch } = require('./options.js');
+const { agents, refuseToWait, sessionRequest, watch } = require('./options.js');
 const { Session } = require('./session.js');
 const { encode, snake } = require('./wire.js');
 
 const made = Symbol('made by Agent.create');
 
 /** A configuration that was read, with the models, tools and stores it names. See index.d.ts. */
-class Agent extends ExtensionOwner {
+class Agent extends AgentExtensions {
   #native;
   #handle;
   #desk;
@@ -37,25 +37,20 @@ class Agent extends ExtensionOwner {
 
   // --- sessions ---
 
-  session(workspace, options) {
-    this.#mayWait();
-    return this.#keep(this.#native.sessionOpen(this.#handle, sessionRequest({ workspace }, options)), options);
-  }
+  session(workspace, options) { return this.#open({ workspace }, options, 'sessionAsync'); }
 
-  async sessionAsync(workspace, options) {
-    return this.#keep(await this.#native.sessionOpenAsync(this.#handle, sessionRequest({ workspace }, options)), options);
-  }
+  async sessionAsync(workspace, options) { return this.#openAsync({ workspace }, options); }
 
-  resumeSession(sessionId, options) {
-    this.#mayWait();
-    return this.#keep(this.#native.sessionOpen(this.#handle, sessionRequest({ resume: sessionId }, options)), options);
-  }
+  resumeSession(sessionId, options) { return this.#open({ resume: sessionId }, options, 'resumeSessionAsync'); }
 
-  async resumeSessionAsync(sessionId, options) {
-    return this.#keep(await this.#native.sessionOpenAsync(this.#handle, sessionRequest({ resume: sessionId }, options)), options);
-  }
+  async resumeSessionAsync(sessionId, options) { return this.#openAsync({ resume: sessionId }, options); }
 
   async listSessions() { return this.#now('agent.list_sessions').session_ids; }
+
+  async listStoredSessions(sessionStore) {
+    const { session_store: store } = snake({ sessionStore: sessionStore ?? undefined }, 'agent.list_stored_sessions');
+    return (await this.#desk.call(this.#handle, 'agent.list_stored_sessions', { session_store: store, cwd: process.cwd() }, this)).session_ids;
+  }
 
   async closeSession(sessionId) {
     return (await this.#desk.call(this.#handle, 'agent.close_session', { session_id: sessionId }, this)).closed;
@@ -78,9 +73,14 @@ class Agent extends ExtensionOwner {
 
   // --- inside ---
 
-  #mayWait() {
-    if (!this.#desk.asksWhileOpening) return;
-    throw refuse('UNSUPPORTED_OPERATION', 'session.open', 'a workspace of this program answers on this thread, which must not wait for it: use sessionAsync or resumeSessionAsync');
+  #open(start, options, twin) {
+    const request = sessionRequest(start, options);
+    refuseToWait('session.open', options, twin);
+    return this.#keep(this.#native.sessionOpen(this.#handle, request), options);
+  }
+
+  async #openAsync(start, options) {
+    return this.#keep(await this.#native.sessionOpenAsync(this.#handle, sessionRequest(start, options)), options);
   }
 
   #keep(handle, options) {

@@ -4,7 +4,7 @@
 // is opened when the first of them is wanted.
 
 const { admit, withCause } = require('./errors.js');
-const { serve } = require('./extensions.js');
+const { serve } = require('./requests.js');
 const { library } = require('./native.js');
 const { encode } = require('./wire.js');
 
@@ -65,11 +65,6 @@ class Desk {
 
   remove(sessionId, extension) {
     this.#extensions.delete(key(extension.kind, sessionId, extension.name));
-  }
-
-  /** Whether opening a session may ask this thread, which then must not wait for it. */
-  get asksWhileOpening() {
-    return [...this.#extensions.values()].some((weak) => weak.deref()?.kind === 'workspace');
   }
 
   /** Opens the control stream: the library asks nobody who does not listen. */

@@ -3,7 +3,7 @@
 // refuses the same things with the same words.
 
 const { randomUUID } = require('node:crypto');
-const { badType } = require('./errors.js');
+const { badType, refuse } = require('./errors.js');
 const { loaded } = require('./native.js');
 const { encode, snake } = require('./wire.js');
 
@@ -43,6 +43,17 @@ function sessionRequest(start, options) {
   return encode({ ...start, options: snake(options ?? {}, 'session.open'), cwd: process.cwd() }, 'session.open');
 }
 
+/**
+ * Refuses a call that would hold up this thread until a part of this program answers, which
+ * needs the thread. twin is the call that does not.
+ */
+function refuseToWait(op, options, twin) {
+  for (const [option, what] of [['sessionStore', 'session store'], ['workspaceBackend', 'workspace']]) {
+    if (options?.[option]?.kind !== 'host') continue;
+    throw refuse('UNSUPPORTED_OPERATION', op, `the ${what} ${JSON.stringify(options[option].name)} is a part of this program and answers on this thread, which must not wait for it: use ${twin}`);
+  }
+}
+
 // Agents through which the library is told that a store in memory is gone.
 const agents = new Set();
 const known = new WeakSet();
@@ -65,4 +76,4 @@ function watch(store) {
   }
 }
 
-module.exports = { LocalWorkspaceBackend, FileSessionStore, MemorySessionStore, sessionRequest, watch, agents };
+module.exports = { LocalWorkspaceBackend, FileSessionStore, MemorySessionStore, refuseToWait, sessionRequest, watch, agents };

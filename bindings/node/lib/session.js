@@ -6,6 +6,7 @@ const { admit, badType } = require('./errors.js');
 const { eventFrom } = require('./events.js');
 const { BLOCKING } = require('./generated.js');
 const { library, closeQuietly, whenHeavyGone } = require('./native.js');
+const { refuseToWait } = require('./options.js');
 const { AgentResult } = require('./results.js');
 const { EventStream } = require('./stream.js');
 const { camel, encode, messageFrom, messageTo } = require('./wire.js');
@@ -16,7 +17,7 @@ class Session extends DirectTools {
   #agent; // its handle ends this one's
   #handle;
   #desk;
-  #store; // a store in memory lives as long as somebody can reach it
+  #store; // one in memory, or of this program, lives as long as somebody can reach it
   #info;
 
   constructor(agent, handle, desk, store) {
@@ -72,7 +73,10 @@ class Session extends DirectTools {
 
   async save(options) { await this.#call('session.save', {}, options?.signal); }
 
-  close() { this.#now('session.close'); }
+  close() {
+    refuseToWait('session.close', { sessionStore: this.#store }, 'closeAsync');
+    this.#now('session.close');
+  }
 
   async closeAsync() { await this.#call('session.close', {}); }
 
@@ -95,7 +99,10 @@ class Session extends DirectTools {
 
   traceEvents() { return this.#now('session.trace_events').events; }
 
-  getArtifact(uri) { return this.#now('session.get_artifact', { uri }).artifact ?? null; }
+  getArtifact(uri) {
+    refuseToWait('session.get_artifact', { sessionStore: this.#store }, 'getArtifactAsync');
+    return this.#now('session.get_artifact', { uri }).artifact ?? null;
+  }
 
   async getArtifactAsync(uri) { return (await this.#call('session.get_artifact', { uri })).artifact ?? null; }
 
@@ -128,9 +135,12 @@ class Session extends DirectTools {
     return JSON.parse(this.#native.call(this.#handle, method, encode(params, method), 0));
   }
 
-  /** An operation that may wait runs in the library; the others take less time than starting them would. */
+  /**
+   * An operation that may wait runs in the library; the others take less time than starting them
+   * would. With a store of this program each may wait, for this thread to answer.
+   */
   async #call(method, params, signal) {
-    return BLOCKING.has(method) ? this.#desk.call(this.#handle, method, params, this, signal) : this.#now(method, params);
+    return BLOCKING.has(method) || this.#store?.kind === 'host' ? this.#desk.call(this.#handle, method, params, this, signal) : this.#now(method, params);
   }
 }
 

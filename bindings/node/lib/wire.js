@@ -2,6 +2,7 @@
 // JSON on its way in and out of the library, and the two spellings of its keys.
 
 const { badType, badValue } = require('./errors.js');
+const { OPAQUE } = require('./generated.js');
 
 // What the library takes; more would be refused there.
 const DEEPEST = 64;
@@ -70,6 +71,28 @@ function camel(obj) {
   return out;
 }
 
+/** What a handler is given, in JavaScript's spelling at every depth; what is somebody's own stays as it is. */
+function fromWire(value) {
+  if (Array.isArray(value)) return value.map(fromWire);
+  if (typeof value !== 'object' || value === null) return value;
+  const out = {};
+  for (const [key, v] of Object.entries(value)) out[camelKey(key)] = OPAQUE.has(key) ? v : fromWire(v);
+  return out;
+}
+
+/** What a handler gives back, in the wire's spelling at every depth; what is somebody's own stays as it is. */
+function toWire(value, depth = 0) {
+  if (depth > DEEPEST) throw badValue('host.reply', `Invalid request: it is nested deeper than ${DEEPEST}`);
+  if (Array.isArray(value)) return value.map((v) => toWire(v, depth + 1));
+  if (typeof value !== 'object' || value === null || typeof value.toJSON === 'function') return value;
+  const out = {};
+  for (const [name, v] of Object.entries(value)) {
+    const key = snakeKey(name);
+    out[key] = OPAQUE.has(key) ? v : toWire(v, depth + 1);
+  }
+  return out;
+}
+
 /** A message of the transcript as JavaScript has it. */
 function messageFrom(m) {
   const out = camel(m);
@@ -98,4 +121,4 @@ function blockTo(b) {
   return out;
 }
 
-module.exports = { encode, snake, camel, messageFrom, messageTo };
+module.exports = { encode, snake, camel, fromWire, toWire, messageFrom, messageTo };

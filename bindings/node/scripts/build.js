@@ -21,14 +21,14 @@ function headers() {
 
 function main(args) {
   const out = args[0] === '--out' ? path.resolve(args[1]) : path.join(root, 'build', 'node');
-  const sources = ['library.c', 'addon.c', 'reader.c'].map((f) => path.join(here, 'src', f));
+  const sources = ['library.c', 'addon.c', 'tasks.c', 'reader.c'].map((f) => path.join(here, 'src', f));
   const file = path.join(out, 'a3s.node');
   fs.mkdirSync(out, { recursive: true });
   execFileSync(process.env.CC || 'gcc', [
     '-std=c11', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-pedantic', '-Werror', '-O2', '-fPIC', '-fvisibility=hidden', '-shared',
     '-isystem', headers(), '-I', path.join(root, 'include'), '-Wl,-soname,a3s.node', '-Wl,-z,relro,-z,now',
     '-Wl,-z,nodelete', // Node unloads an addon with the worker that loaded it, but libuv still holds our signal handle
-    '-o', `${file}.tmp`, ...sources, '-ldl',
+    '-o', `${file}.tmp`, ...sources, '-ldl', '-lpthread',
   ], { stdio: 'inherit' });
   fs.renameSync(`${file}.tmp`, file); // a program that runs keeps the file it has mapped
   process.stderr.write(`built ${path.relative(process.cwd(), file)} (${fs.statSync(file).size} bytes)\n`);

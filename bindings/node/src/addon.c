@@ -1,6 +1,6 @@
 /*
  * The library's functions as JavaScript calls them: each by its name, on the calling
- * thread, and those that can fail also as nameAsync, on a thread of libuv's pool, as a
+ * thread, and those that can fail also as nameAsync, on another thread (tasks.c), as a
  * promise. Handles are BigInt, texts are strings, a status below 0 is an exception.
  */
 #include <stdlib.h>
@@ -18,7 +18,7 @@ addon *addon_of(napi_env env)
 /* ---- errors ---- */
 
 /* The Error for what the library said, or NULL with an exception pending. */
-static napi_value error_of(addon *a, const char *json, size_t len, int64_t status)
+napi_value addon_error(addon *a, const char *json, size_t len, int64_t status)
 {
 	napi_value make, undefined, argv[2], error = NULL;
 
@@ -36,7 +36,7 @@ static napi_value error_of(addon *a, const char *json, size_t len, int64_t statu
 
 static void throw_buf(addon *a, const a3s_buf *b, int64_t status)
 {
-	napi_value error = error_of(a, b->ptr, b->len, status);
+	napi_value error = addon_error(a, b->ptr, b->len, status);
 	if (error != NULL)
 		napi_throw(a->env, error);
 }
@@ -55,7 +55,7 @@ void addon_refuse(addon *a, const char *code, const char *text) { napi_throw_err
 
 /* ---- arguments and results ---- */
 
-static void free_args(a3s_job *j)
+void addon_free_args(a3s_job *j)
 {
 	for (size_t i = 0; i < A3S_MOST_ARGS; i++)
 		free(j->in[i].text);
@@ -87,7 +87,7 @@ static bool read_number(napi_env env, napi_value v, a3s_arg *to)
 	return true;
 }
 
-static bool read_args(napi_env env, napi_callback_info info, const a3s_entry **entry, a3s_job *j)
+bool addon_read_args(napi_env env, napi_callback_info info, const a3s_entry **entry, a3s_job *j)
 {
 	napi_value argv[A3S_MOST_ARGS];
 	size_t argc = A3S_MOST_ARGS;
@@ -107,7 +107,7 @@ static bool read_args(napi_env env, napi_callback_info info, const a3s_entry **e
 	return true;
 }
 
-static napi_value result_of(napi_env env, const a3s_entry *e, const a3s_job *j)
+napi_value addon_result(napi_env env, const a3s_entry *e, const a3s_job *j)
 {
 	napi_value v = NULL;
 
@@ -154,7 +154,7 @@ static void forget(addon *a, uint64_t handle)
 		}
 }
 
-static void note(addon *a, const a3s_entry *e, const a3s_job *j)
+void addon_note(addon *a, const a3s_entry *e, const a3s_job *j)
 {
 	if (strcmp(e->name, "agentOpen") == 0 && j->status >= 0)
 		remember(a, j->number);
@@ -177,7 +177,7 @@ static void close_all(addon *a, int64_t timeout_ms)
 
 /* ---- calls ---- */
 
-static const a3s_table *need_library(addon *a)
+const a3s_table *addon_library(addon *a)
 {
 	const a3s_table *t = library_table();
 	if (t == NULL)
@@ -188,94 +188,24 @@ static const a3s_table *need_library(addon *a)
 static napi_value call_now(napi_env env, napi_callback_info info)
 {
 	addon *a = addon_of(env);
-	const a3s_table *t = need_library(a);
+	const a3s_table *t = addon_library(a);
 	const a3s_entry *e;
 	a3s_job j = {0};
 	napi_value result = NULL;
 
 	if (t == NULL)
 		return NULL;
-	if (read_args(env, info, &e, &j)) {
+	if (addon_read_args(env, info, &e, &j)) {
 		e->invoke(t, &j);
-		note(a, e, &j);
+		addon_note(a, e, &j);
 		if (e->fails && j.status < 0)
 			addon_throw_last(a, j.status);
 		else
-			result = result_of(env, e, &j);
+			result = addon_result(env, e, &j);
 	}
-	free_args(&j);
+	addon_free_args(&j);
 	t->buf_free(&j.text);
 	return result;
-}
-
-/* A call on a thread of the pool. */
-typedef struct task {
-	addon *a;
-	const a3s_entry *e;
-	a3s_job j;
-	a3s_buf error;
-	napi_async_work work;
-	napi_deferred deferred;
-} task;
-
-static void execute(napi_env env, void *data)
-{
-	task *k = data;
-	const a3s_table *t = library_table();
-
-	(void)env;
-	k->e->invoke(t, &k->j);
-	if (k->e->fails && k->j.status < 0)
-		t->last_error(&k->error); /* the slot is this thread's */
-}
-
-static void complete(napi_env env, napi_status status, void *data)
-{
-	task *k = data;
-	const a3s_table *t = library_table();
-	napi_value v;
-
-	if (status == napi_ok)
-		note(k->a, k->e, &k->j); /* also when the environment ends: the agent is closed with it */
-	if (status == napi_ok && k->e->fails && k->j.status < 0) {
-		v = error_of(k->a, k->error.ptr, k->error.len, k->j.status);
-		if (v != NULL)
-			napi_reject_deferred(env, k->deferred, v);
-	} else if (status == napi_ok) {
-		v = result_of(env, k->e, &k->j);
-		if (v != NULL)
-			napi_resolve_deferred(env, k->deferred, v);
-	}
-	napi_delete_async_work(env, k->work);
-	free_args(&k->j);
-	t->buf_free(&k->j.text);
-	t->buf_free(&k->error);
-	free(k);
-}
-
-static napi_value call_later(napi_env env, napi_callback_info info)
-{
-	addon *a = addon_of(env);
-	task *k;
-	napi_value name, promise = NULL;
-
-	if (need_library(a) == NULL)
-		return NULL;
-	if ((k = calloc(1, sizeof *k)) == NULL) {
-		napi_throw_error(env, "ERR_MEMORY_ALLOCATION_FAILED", "out of memory");
-		return NULL;
-	}
-	k->a = a;
-	if (read_args(env, info, &k->e, &k->j) &&
-	    napi_create_string_utf8(env, k->e->name, NAPI_AUTO_LENGTH, &name) == napi_ok &&
-	    napi_create_async_work(env, NULL, name, execute, complete, k, &k->work) == napi_ok) {
-		if (napi_create_promise(env, &k->deferred, &promise) == napi_ok && napi_queue_async_work(env, k->work) == napi_ok)
-			return promise;
-		napi_delete_async_work(env, k->work);
-	}
-	free_args(&k->j);
-	free(k);
-	return NULL;
 }
 
 /* ---- the module ---- */
@@ -331,9 +261,23 @@ static napi_value weigh(napi_env env, napi_callback_info info)
 	return undefined;
 }
 
+static void on_async_closed(uv_handle_t *handle)
+{
+	addon *a = handle->data;
+
+	a->closing--;
+	addon_settled(a);
+}
+
 void addon_settled(addon *a)
 {
-	if (a->ended && a->closing == 0 && a->hook != NULL) {
+	if (!a->ended || a->tasks > 0)
+		return;
+	if (!uv_is_closing((uv_handle_t *)&a->async)) {
+		a->closing++;
+		uv_close((uv_handle_t *)&a->async, on_async_closed);
+	}
+	if (a->closing == 0 && a->hook != NULL) {
 		napi_async_cleanup_hook_handle hook = a->hook;
 		a->hook = NULL;
 		napi_remove_async_cleanup_hook(hook);
@@ -347,6 +291,7 @@ static void environment_ends(napi_async_cleanup_hook_handle hook, void *data)
 	(void)hook;
 	if (library_table() != NULL)
 		close_all(a, 2000);
+	napi_async_destroy(a->env, a->context);
 	a->ended = true;
 	addon_settled(a);
 }
@@ -382,6 +327,7 @@ NAPI_MODULE_INIT()
 	if (ok) {
 		a->env = env;
 		ok = napi_get_uv_event_loop(env, &a->loop) == napi_ok &&
+		     tasks_open(a) &&
 		     napi_add_async_cleanup_hook(env, environment_ends, a, &a->hook) == napi_ok &&
 		     export_as(env, exports, "load", "", load, NULL) &&
 		     export_as(env, exports, "closeAll", "", close_everything, NULL) &&
@@ -391,7 +337,7 @@ NAPI_MODULE_INIT()
 	for (size_t i = 0; ok && i < sizeof a3s_entries / sizeof *a3s_entries; i++) {
 		const a3s_entry *e = &a3s_entries[i];
 		ok = export_as(env, exports, e->name, "", call_now, e) &&
-		     (!e->fails || export_as(env, exports, e->name, "Async", call_later, e));
+		     (!e->fails || export_as(env, exports, e->name, "Async", addon_call_later, e));
 	}
 	if (!ok)
 		napi_throw_error(env, "ERR_DLOPEN_FAILED", "the addon could not be initialised");

@@ -7,12 +7,26 @@ import test from 'node:test';
 import * as a3s from '@a3s-lab/code';
 import { PACKAGE, internal } from './place.mjs';
 
-const text = fs.readFileSync(path.join(PACKAGE, 'lib', 'index.d.ts'), 'utf8');
+const read = (name) => fs.readFileSync(path.join(PACKAGE, 'lib', name), 'utf8');
+const folder = fs.readdirSync(path.join(PACKAGE, 'lib', 'types')).map((name) => path.join('types', name));
+const text = folder.map(read).join('\n');
 
 test('exports', () => {
-  const declared = [...text.matchAll(/^export declare (?:class|function|const) (\w+)/gm)].map((m) => m[1]);
-  const again = [...text.matchAll(/^export \{ (\w+) \} from/gm)].map((m) => m[1]);
+  const index = read('index.d.ts');
+  const declared = [...index.matchAll(/^export declare (?:class|function|const) (\w+)/gm)].map((m) => m[1]);
+  const again = [...index.matchAll(/^export \{([^}]*)\} from/gm)].flatMap((m) => m[1].split(',').map((n) => n.trim()));
   assert.deepEqual([...declared, ...again].sort(), Object.keys(a3s).sort());
+});
+
+test('every public name is described', () => {
+  const bare = [];
+  for (const name of [...folder.filter((n) => !n.endsWith('hosts.d.ts')), 'index.d.ts']) {
+    const lines = read(name).split('\n');
+    for (const [i, line] of lines.entries()) {
+      if (/^export (?!\{|type [{*]|\*)/.test(line) && !/\*\/$/.test(lines[i - 1])) bare.push(`${name}:${i + 1} ${line}`);
+    }
+  }
+  assert.deepEqual(bare, []);
 });
 
 /** Names of the members of a declared class, static ones and constructors left out. */
@@ -21,14 +35,16 @@ function members(name) {
   return [...body.matchAll(/^ {2}(?:readonly )?(\[Symbol\.\w+\]|\w+)\??[(<:]/gm)].map((m) => m[1]).filter((n) => n !== 'constructor');
 }
 
-const written = (prototype) => Reflect.ownKeys(prototype).map((k) => (k === Symbol.asyncDispose ? '[Symbol.asyncDispose]' : k === Symbol.asyncIterator ? '[Symbol.asyncIterator]' : k)).filter((k) => k !== 'constructor');
+const written = (prototype) => Reflect.ownKeys(prototype).map((k) => (k === Symbol.asyncDispose ? '[Symbol.asyncDispose]' : k === Symbol.asyncIterator ? '[Symbol.asyncIterator]' : k === Symbol.dispose ? '[Symbol.dispose]' : k)).filter((k) => k !== 'constructor');
 
-for (const name of ['Agent', 'Session', 'EventStream']) {
+const INHERITED = { Agent: ['ExtensionOwner', 'AgentExtensions'], Session: ['ExtensionOwner'], EventStream: [], Registration: [], HostSessionStore: ['Registration'] };
+
+for (const name of Object.keys(INHERITED)) {
   test(`members of ${name}`, () => {
     const [declared, there] = [members(name), []];
     for (let p = a3s[name].prototype; p !== Object.prototype; p = Object.getPrototypeOf(p)) there.push(...written(p));
-    const inherited = name === 'EventStream' ? [] : members('ExtensionOwner');
-    assert.deepEqual([...new Set([...declared, ...inherited])].sort(), [...new Set(there)].sort());
+    const own = ['kind', 'name'].filter((n) => declared.includes(n) || INHERITED[name].some((c) => members(c).includes(n)));
+    assert.deepEqual([...new Set([...declared, ...INHERITED[name].flatMap(members)])].sort(), [...new Set([...there, ...own])].sort());
   });
 }
 

@@ -139,7 +139,6 @@ test('what cannot be supplied', async () => {
   const place = new Place();
   const agent = await place.agent('say x\nend');
   const nothing = { run: () => {} };
-  assert.throws(() => agent.registerExtension('store', { name: 'x' }, nothing), { code: 'UNSUPPORTED_OPERATION', message: /FileSessionStore/ });
   assert.throws(() => agent.registerExtension('hook', { name: 'x' }, nothing), { code: 'UNSUPPORTED_OPERATION' });
   assert.throws(() => agent.registerExtension('model', { name: 'x', models: 3 }, nothing), RangeError);
   assert.throws(() => agent.registerExtension('model', { name: 'not a name' }, nothing), RangeError);

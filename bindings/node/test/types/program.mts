@@ -6,6 +6,7 @@ import {
   type Message, type RunSnapshot, type Session, type SessionOptions, type wire,
 } from '@a3s-lab/code';
 import { z } from 'zod';
+import { parts } from './parts.mjs';
 
 const options: SessionOptions = {
   planningMode: 'disabled',
@@ -71,8 +72,7 @@ export async function main(): Promise<void> {
   agent.registerExtension('permission', { name: 'judge' }, { check: () => ({ reason: 'x' }) });
   // @ts-expect-error there is no such operation
   agent.registerExtension('log', { name: 'lines' }, { read: () => {} });
-  // @ts-expect-error a store cannot be supplied from JavaScript
-  agent.registerExtension('store', { name: 'mine' }, {});
+  await parts(agent);
 
   try {
     await session.save({ signal: null });
