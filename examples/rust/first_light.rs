@@ -3,15 +3,13 @@
 //!     ./build.sh build
 //!     cd bindings/rust && cargo run --bin first_light -- agent.acl . "Where is the configuration parsed?"
 //!
-//! This is the form without async; own_tool.rs has the other. agent.acl can be the one line
+//! This is the form without async; stream.rs has the other. agent.acl can be the one line
 //! default_model = "offline/search", which needs no model.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use a3s_code_core::{
-    Agent, AgentEvent, FileSessionStore, PermissionPolicy, Result, SessionOptions,
-};
+use a3s_code_core::{Agent, AgentEvent, FileSessionStore, PermissionPolicy, Result, SessionOptions};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -31,9 +29,8 @@ fn main() -> ExitCode {
 
 /// Reading is allowed, everything else is not; the session is kept beside the code.
 fn options(workspace: &str) -> SessionOptions {
-    let policy = ["read*", "ls*", "glob*", "grep*"]
-        .into_iter()
-        .fold(PermissionPolicy::strict(), PermissionPolicy::allow);
+    let policy =
+        ["read*", "ls*", "glob*", "grep*"].into_iter().fold(PermissionPolicy::strict(), PermissionPolicy::allow);
     SessionOptions::new()
         .with_permission_policy(policy)
         .with_session_store(FileSessionStore::new(format!("{workspace}/.a3s/sessions")))
@@ -60,10 +57,6 @@ fn ask(config: &str, workspace: &str, prompt: &str) -> Result<bool> {
     }
     session.save().wait()?;
     let status = run.snapshot()?.map_or_else(String::new, |run| run.status);
-    println!(
-        "\n\nrun {}: {status}; session {} is saved in {workspace}/.a3s/sessions",
-        run.id(),
-        session.session_id()
-    );
+    println!("\n\nrun {}: {status}; session {} is saved in {workspace}/.a3s/sessions", run.id(), session.session_id());
     Ok(completed)
 }

@@ -1,4 +1,4 @@
-//! Runs the examples as somebody at a terminal would.
+//! Runs first_light as somebody at a terminal would. The other examples are run by tests/examples.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -6,16 +6,12 @@ use std::process::{Command, Output};
 struct Place(PathBuf);
 
 impl Place {
-    fn new(name: &str, acl: &str, script: &str) -> Self {
+    fn new(name: &str, acl: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("a3s-example-{name}-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("workspace")).expect("a folder");
         std::fs::write(dir.join("agent.acl"), acl).expect("the configuration");
-        std::fs::write(dir.join("turns.txt"), script).expect("the script");
-        std::fs::write(
-            dir.join("workspace/parser.txt"),
-            "the configuration is parsed here\nand here\n",
-        )
-        .expect("a file");
+        std::fs::write(dir.join("workspace/parser.txt"), "the configuration is parsed here\nand here\n")
+            .expect("a file");
         Self(dir)
     }
 
@@ -38,61 +34,20 @@ impl Drop for Place {
     }
 }
 
-const SCRIPT: &str = "default_model = \"script/main\"\nproviders \"script\" { models \"main\" { script = \"turns.txt\" } }\n";
-
 #[test]
 fn first_light() {
-    let place = Place::new("light", "default_model = \"offline/search\"\n", "");
-    let (out, text) = place.run(
-        env!("CARGO_BIN_EXE_first_light"),
-        "Where is the configuration parsed?",
-    );
+    let place = Place::new("light", "default_model = \"offline/search\"\n");
+    let (out, text) = place.run(env!("CARGO_BIN_EXE_first_light"), "Where is the configuration parsed?");
     assert!(out.status.success(), "{out:?}");
-    assert!(
-        text.contains("parser.txt:1") && text.contains(": completed; session"),
-        "{text}"
-    );
-    assert!(
-        place
-            .0
-            .join("workspace/.a3s/sessions/v1/sessions")
-            .read_dir()
-            .expect("it was saved")
-            .count()
-            > 0
-    );
+    assert!(text.contains("parser.txt:1") && text.contains(": completed; session"), "{text}");
+    assert!(place.0.join("workspace/.a3s/sessions/v1/sessions").read_dir().expect("it was saved").count() > 0);
 }
 
 #[test]
 fn first_light_says_what_is_wrong() {
-    let place = Place::new("wrong", "default_model = \"nobody/nothing\"\n", "");
+    let place = Place::new("wrong", "default_model = \"nobody/nothing\"\n");
     let (out, _) = place.run(env!("CARGO_BIN_EXE_first_light"), "?");
-    assert!(
-        !out.status.success() && String::from_utf8_lossy(&out.stderr).contains("CONFIG_ERROR: "),
-        "{out:?}"
-    );
-    let usage = Command::new(env!("CARGO_BIN_EXE_first_light"))
-        .output()
-        .expect("the example");
+    assert!(!out.status.success() && String::from_utf8_lossy(&out.stderr).contains("CONFIG_ERROR: "), "{out:?}");
+    let usage = Command::new(env!("CARGO_BIN_EXE_first_light")).output().expect("the example");
     assert_eq!(usage.status.code(), Some(2));
-}
-
-#[test]
-fn own_tool() {
-    let script = "call count {\"path\":\"parser.txt\"}\ncall count {\"path\":\"nobody.txt\"}\nend\ncall bash {\"command\":\"rm -rf /\"}\nend\nsay It has two lines.\n";
-    let place = Place::new("tool", SCRIPT, script);
-    let (out, text) = place.run(env!("CARGO_BIN_EXE_own_tool"), "How long is the parser?");
-    assert!(out.status.success(), "{out:?}");
-    for words in [
-        "reading parser.txt",
-        "→ count (0): {\"lines\":2,\"bytes\":42}",
-        "NotFound",
-        "? bash ",
-        "this program runs no commands",
-        "It has two lines.",
-        "2 tools, ",
-    ] {
-        let found = text.contains(words) || words == "NotFound" && text.contains("No such file");
-        assert!(found, "{words:?} is not in\n{text}");
-    }
 }

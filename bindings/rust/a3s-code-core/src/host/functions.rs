@@ -123,9 +123,9 @@ impl ModelChunk {
         Self { reasoning: Some(text.into()), ..Self::default() }
     }
 
-    /// A call of a tool.
-    pub fn tool_call(name: impl Into<String>, arguments: serde_json::Value) -> Self {
-        ModelToolCall { id: None, name: name.into(), arguments: Some(arguments) }.into()
+    /// A whole call of a tool, under an id that no other call of the conversation has.
+    pub fn tool_call(id: impl Into<String>, name: impl Into<String>, arguments: serde_json::Value) -> Self {
+        ModelToolCall { id: Some(id.into()), name: name.into(), arguments: Some(arguments) }.into()
     }
 }
 
