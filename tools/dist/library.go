@@ -124,7 +124,7 @@ func (r *release) makeArchive() error {
 	if err := os.WriteFile(filepath.Join(r.out, r.archiveName()+".spdx.json"), sheet, 0o644); err != nil {
 		return err
 	}
-	return r.put(r.archiveName()+".tar.gz", data)
+	return os.WriteFile(filepath.Join(r.out, r.archiveName()+".tar.gz"), data, 0o644)
 }
 
 // bill is the bill of materials.

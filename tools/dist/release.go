@@ -155,24 +155,16 @@ func run(dir string, env []string, program string, args ...string) (string, erro
 	if len(env) > 0 && env[0] == clean {
 		cmd.Env = env[1:]
 	}
-	var out, all bytes.Buffer
-	cmd.Stdout, cmd.Stderr = writers{&out, &all}, &all
+	var out, wrong bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &wrong
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, bytes.TrimSpace(all.Bytes()))
+		return "", fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, bytes.TrimSpace(append(out.Bytes(), wrong.Bytes()...)))
 	}
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
 // clean as the first variable of run's env says that there are no others.
 const clean = "clean"
-
-// writers writes to both.
-type writers struct{ a, b *bytes.Buffer }
-
-func (w writers) Write(p []byte) (int, error) {
-	w.a.Write(p)
-	return w.b.Write(p)
-}
 
 // cure says how to get a program.
 func cure(program string) string {

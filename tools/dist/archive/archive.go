@@ -196,15 +196,3 @@ func Settle(name string, data []byte, at time.Time) ([]byte, error) {
 	}
 	return Tar(entries, at)
 }
-
-// Check says what in an archive depends on more than its content.
-func Check(name string, data []byte, at time.Time) error {
-	want, err := Settle(name, data, at)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(data, want) {
-		return fmt.Errorf("%s: order, owner, mode or time of its entries is not as it should be", name)
-	}
-	return nil
-}

@@ -86,9 +86,6 @@ func foreign(t *testing.T) []byte {
 
 func TestSettle(t *testing.T) {
 	data := foreign(t)
-	if err := Check("x.tgz", data, at); err == nil {
-		t.Error("owner and order of the foreign archive are not noticed")
-	}
 	got, err := Settle("x.tgz", data, at)
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +115,38 @@ func TestRefused(t *testing.T) {
 	}
 	if _, err := Read("x.zip", []byte("no zip")); err == nil || !strings.HasPrefix(err.Error(), "x.zip: ") {
 		t.Errorf("garbage: got %v", err)
+	}
+}
+
+// TestCheck makes each thing wrong that Check looks for.
+func TestCheck(t *testing.T) {
+	one := tar.Header{Typeflag: tar.TypeReg, Name: "b", Mode: 0o644, ModTime: at}
+	for _, test := range []struct {
+		name   string
+		change func(*tar.Header, *gzip.Writer)
+		want   string
+	}{
+		{"nothing", func(*tar.Header, *gzip.Writer) {}, ""},
+		{"order", func(h *tar.Header, _ *gzip.Writer) { h.Name = "a" }, "a comes after a"},
+		{"mode", func(h *tar.Header, _ *gzip.Writer) { h.Mode = 0o600 }, "b has mode 600"},
+		{"time", func(h *tar.Header, _ *gzip.Writer) { h.ModTime = at.Add(time.Second) }, "b is of 20"},
+		{"owner", func(h *tar.Header, _ *gzip.Writer) { h.Uid = 1000 }, "b has an owner"},
+		{"group", func(h *tar.Header, _ *gzip.Writer) { h.Gname = "users" }, "b has an owner"},
+		{"head", func(_ *tar.Header, gz *gzip.Writer) { gz.ModTime = at }, "its head names"},
+	} {
+		var out bytes.Buffer
+		gz := gzip.NewWriter(&out)
+		h := one
+		test.change(&h, gz)
+		w := tar.NewWriter(gz)
+		w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a", Mode: 0o644, ModTime: at})
+		w.WriteHeader(&h)
+		w.Close()
+		gz.Close()
+		err := Check("x.crate", out.Bytes(), at)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), "x.crate: "+test.want)) {
+			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+		}
 	}
 }
 
