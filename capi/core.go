@@ -1,6 +1,9 @@
 package main
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // core is what the rim needs of the runtime; op is the only real one. Objects are
 // opaque here.
@@ -27,6 +30,7 @@ type core interface {
 type cursor interface {
 	Next(ctx context.Context, limit int, buf []byte) (n, needed int, err error)
 	TryNext(limit int, buf []byte) (n, needed int, err error)
+	Wait(timeout time.Duration) (bool, error)
 	FD() (int, error)
 	Wake()
 	Close()

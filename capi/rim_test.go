@@ -58,7 +58,19 @@ func (f *fakeCore) OpenStream(context.Context, any, []byte) (cursor, error) {
 	c := tape.NewCursor(func(string, int64, int64) []byte { return []byte(`{"type":"gap"}`) })
 	c.AddTape(tp, 0, nil)
 	c.Last()
-	return c, nil
+	return bubbled{c}, nil
+}
+
+// bubbled waits in the time of a synctest bubble, which a wait in the kernel stops.
+type bubbled struct{ *tape.Cursor }
+
+func (c bubbled) Wait(timeout time.Duration) (bool, error) {
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		ready, err := c.Cursor.Wait(0)
+		if ready || err != nil || timeout >= 0 && time.Since(began) >= timeout {
+			return ready, err
+		}
+	}
 }
 func (f *fakeCore) Register(context.Context, any, string, []byte) (any, error) { return "reg", nil }
 func (f *fakeCore) Chunk(context.Context, any, uint64, []byte) error           { return nil }

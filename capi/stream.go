@@ -81,6 +81,28 @@ func (s *stream) next(timeoutMS int32, events uint32, buf []byte) (n, needed int
 	if n > 0 || err != nil || timeoutMS == 0 {
 		return n, needed, err
 	}
+	deadline := time.Now().Add(time.Duration(timeoutMS) * time.Millisecond)
+	for left := time.Duration(-1); n == 0 && err == nil; {
+		if timeoutMS > 0 {
+			left = max(0, time.Until(deadline))
+		}
+		ready, failed := s.cursor.Wait(left)
+		if failed != nil && s.ctx.Err() == nil {
+			return s.nextOtherwise(timeoutMS, batch, buf)
+		}
+		if failed == nil && !ready {
+			return 0, 0, nil
+		}
+		n, needed, err = s.cursor.TryNext(batch, buf)
+	}
+	if err != nil && s.ctx.Err() != nil {
+		return 0, 0, closed
+	}
+	return n, needed, err
+}
+
+// nextOtherwise waits where there is no descriptor to wait for.
+func (s *stream) nextOtherwise(timeoutMS int32, batch int, buf []byte) (n, needed int, err error) {
 	ctx, cancel := limit(s.ctx, timeoutMS)
 	defer cancel()
 	n, needed, err = s.cursor.Next(ctx, batch, buf)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,6 +66,32 @@ func TestNext(t *testing.T) {
 		want(read(-1, 0, buf), "[4]")
 		h.tape().End()
 		want(read(-1, 0, buf), "end 0")
+		_, _ = h.close(h.agent, -1, 0)
+		h.gone(t)
+	})
+}
+
+// noFD is a stream in a process without a descriptor to spare.
+type noFD struct{ cursor }
+
+func (noFD) Wait(time.Duration) (bool, error) { return false, errors.New("too many open files") }
+
+func TestNextWithoutADescriptor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		s, _ := h.rim.stream(h.stream)
+		s.cursor = noFD{s.cursor}
+		buf := make([]byte, 64)
+		if n, _, err := s.next(20, 0, buf); n != 0 || err != nil {
+			t.Errorf("nothing came, and next gave %d, %v", n, err)
+		}
+		go func() {
+			synctest.Wait()
+			h.put(t, 1)
+		}()
+		if n, _, err := s.next(-1, 0, buf); string(buf[:n]) != "[1]" || err != nil {
+			t.Errorf("got %q, %v", buf[:n], err)
+		}
 		_, _ = h.close(h.agent, -1, 0)
 		h.gone(t)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/a3s-lab/liba3s/runtime/fault"
 )
@@ -28,8 +29,9 @@ type Cursor struct {
 	ready atomic.Bool   // something happened since the reader saw nothing
 	wake  chan struct{} // capacity 1
 
-	fdmu sync.Mutex
-	fd   int // guarded by fdmu; -1 if none
+	fdmu  sync.Mutex
+	fd    int          // guarded by fdmu; -1 if none
+	waits sync.RWMutex // held by who waits for fd, so that it stays open
 }
 
 // NewCursor makes a cursor without parts.
@@ -98,6 +100,20 @@ func (c *Cursor) Next(ctx context.Context, limit int, buf []byte) (n, needed int
 			return 0, 0, ctx.Err()
 		}
 	}
+}
+
+// Wait blocks the calling thread, not only the goroutine, until there is something to
+// read, the cursor is closed or the time is up (negative: never), and reports whether it
+// may be worth to read. It is for threads that came from C: their goroutines are bound to
+// them, so that a channel wakes one thread to wake another, and this wakes one.
+func (c *Cursor) Wait(timeout time.Duration) (bool, error) {
+	c.waits.RLock()
+	defer c.waits.RUnlock()
+	fd, err := c.FD()
+	if err != nil {
+		return false, err
+	}
+	return waitFD(fd, timeout)
 }
 
 // TryNext is Next without blocking: 0, 0, nil says that nothing is there now.
@@ -193,7 +209,7 @@ func (c *Cursor) head() (*part, error) {
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
-		return nil, fault.New(fault.Closed, "stream.next", "the stream is closed")
+		return nil, errClosed
 	case c.woken:
 		c.woken = false
 		return nil, fault.New(fault.Woken, "stream.next", "woken")
@@ -307,6 +323,12 @@ func (c *Cursor) ensureFD() (int, error) {
 	if c.fd >= 0 {
 		return c.fd, nil
 	}
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return -1, errClosed
+	}
 	fd, err := openFD()
 	if err != nil {
 		return -1, fault.New(fault.IO, "stream.fd", "eventfd: %v; raise the limit of open files", err)
@@ -348,6 +370,8 @@ func (c *Cursor) Close() {
 			p.tape.detach(c)
 		}
 	}
+	c.waits.Lock()
+	defer c.waits.Unlock()
 	c.fdmu.Lock()
 	defer c.fdmu.Unlock()
 	if c.fd >= 0 {

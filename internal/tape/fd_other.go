@@ -2,9 +2,13 @@
 
 package tape
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
-func openFD() (int, error) { return -1, errors.ErrUnsupported }
-func raiseFD(int)          {}
-func drainFD(int)          {}
-func closeFD(int)          {}
+func openFD() (int, error)                    { return -1, errors.ErrUnsupported }
+func raiseFD(int)                             {}
+func drainFD(int)                             {}
+func closeFD(int)                             {}
+func waitFD(int, time.Duration) (bool, error) { return false, errors.ErrUnsupported }

@@ -292,4 +292,7 @@ func (t *Tape) state(pos int64) (first int64, ready, done bool) {
 	return t.first, pos < t.next, t.ended && pos >= t.next
 }
 
-var errEnd = fault.New(fault.End, "stream.next", "the stream has ended")
+var (
+	errEnd    = fault.New(fault.End, "stream.next", "the stream has ended")
+	errClosed = fault.New(fault.Closed, "stream.next", "the stream is closed")
+)
