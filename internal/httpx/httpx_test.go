@@ -270,7 +270,11 @@ func TestJSON(t *testing.T) {
 			_, _ = w.Write(body)
 			return
 		}
-		_, _ = io.WriteString(w, "<html>")
+		if r.URL.Path == "/page" {
+			_, _ = io.WriteString(w, "<html>")
+			return
+		}
+		_, _ = io.WriteString(w, "no JSON")
 	})
 	c := client(t, Config{})
 	var out map[string]string
@@ -281,6 +285,9 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := c.JSON(context.Background(), Request{Op: "o", URL: u}, 5, &out); fault.KindOf(err) != fault.Limit {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := c.JSON(context.Background(), Request{Op: "o", URL: u.JoinPath("page")}, 0, &out); err == nil || !strings.Contains(err.Error(), "answered with a web page; check the base URL") {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"time"
@@ -56,6 +57,10 @@ func (c *Client) Send(ctx context.Context, req Request) (*Response, error) {
 	res, err := c.http.Do(r)
 	if err != nil {
 		return nil, broken(ctx, req, err, true)
+	}
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "text/html" && res.StatusCode < 300 {
+		_ = res.Body.Close()
+		return nil, fault.Of(fault.CodeLLM, req.Op, "%s answered with a web page; check the base URL", Show(req.URL))
 	}
 	if res.StatusCode >= 200 && res.StatusCode <= 299 {
 		return &Response{Status: res.StatusCode, Header: res.Header, Body: res.Body}, nil

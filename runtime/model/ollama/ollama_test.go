@@ -178,6 +178,7 @@ func TestStreamErrors(t *testing.T) {
 		{"OLL-12 an error object", modelserver.Answer{Raw: lines(say("a"), `{"error":{"message":"out of memory"}}`)}, fault.CodeLLM, false, "the server reported an error: out of memory"},
 		{"OLL-12 an unknown shape", modelserver.Answer{Raw: lines(say("a"), `{"error parsing tool call":"raw='{'"}`)}, fault.CodeLLM, false, `the model wrote a tool call that the server cannot read: {"error parsing tool call":"raw='{'"}`},
 		{"OLL-12 no shape at all", modelserver.Answer{Raw: lines(say("a"), `{"what":1}`)}, fault.CodeLLM, false, `the server reported an error: {"what":1}`},
+		{"a web page", modelserver.Answer{Raw: "<html>\n", Header: map[string]string{"Content-Type": "text/html; charset=utf-8"}}, fault.CodeLLM, false, "http://127.0.0.1"},
 		{"not JSON", modelserver.Answer{Raw: lines(say("a"), "<html>")}, fault.CodeLLM, false, "the server sent a line that is not the expected JSON"},
 		{"OLL-04 the user's turn was cut off", modelserver.Answer{Status: 500, Raw: `{"error":"no user query found in messages"}`}, fault.CodeContext, false, "the request does not fit the context size asked for"},
 		{"the window", modelserver.Answer{Status: 400, Raw: `{"error":"the input length exceeds the context length"}`}, fault.CodeContext, false, "the request does not fit the context size asked for"},

@@ -159,9 +159,6 @@ func (c *Client) stream(ctx context.Context, req model.Request, yield func(model
 	out := &output{yield: yield, start: start, meta: model.Meta{Provider: c.cfg.Provider, RequestModel: c.cfg.Model, RequestURL: httpx.Show(c.url)}}
 	// Some services ignore stream: true and answer at once.
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if kind == "text/html" {
-		return fault.Of(fault.CodeLLM, op, "%s answered with a web page; check the base URL", httpx.Show(c.url))
-	}
 	if !c.cfg.Stream || kind == "application/json" {
 		return c.readWhole(ctx, call, res.Body, out)
 	}
