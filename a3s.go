@@ -60,7 +60,25 @@ type (
 	ToolSpec = chat.ToolSpec
 	// Command is a slash command.
 	Command = session.Command
+	// ActiveTool is a call that runs now.
+	ActiveTool = session.ActiveTool
+	// TraceEvent sums up the execution of a tool.
+	TraceEvent = record.TraceEvent
+	// Block is a part of a message: a text, a call of a tool ("tool_use") or its result
+	// ("tool_result").
+	Block = chat.Block
 )
+
+// FileStore names a store that keeps sessions in files below a folder; a relative one is
+// completed as the agent's paths are.
+func FileStore(dir string) *SessionStore { return &SessionStore{Kind: "file", Dir: dir} }
+
+// MemoryStore names a store in the memory of this process. All agents that name the same
+// id share it, until DropMemoryStore.
+func MemoryStore(id string) *SessionStore { return &SessionStore{Kind: "memory", InstanceID: id} }
+
+// DropMemoryStore forgets a store in memory: what is kept in it is gone.
+func DropMemoryStore(id string) { agent.DropMemory(id) }
 
 // Ptr gives a pointer to v, for optional fields.
 func Ptr[T any](v T) *T { return &v }
@@ -115,6 +133,11 @@ func Create(ctx context.Context, source string, opts ...Option) (*Agent, error) 
 		return nil, err
 	}
 	return &Agent{owner{a, a}, a}, nil
+}
+
+// NewAgent is another name of Create.
+func NewAgent(ctx context.Context, source string, opts ...Option) (*Agent, error) {
+	return Create(ctx, source, opts...)
 }
 
 // environ is the process's environment; this facade is the host's side, and reads it

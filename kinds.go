@@ -5,7 +5,6 @@ import (
 
 	"github.com/a3s-lab/liba3s/runtime/agent"
 	"github.com/a3s-lab/liba3s/runtime/event"
-	"github.com/a3s-lab/liba3s/runtime/policy"
 	"github.com/a3s-lab/liba3s/runtime/session"
 	"github.com/a3s-lab/liba3s/runtime/workspace"
 )
@@ -54,11 +53,12 @@ type (
 	WorkspaceLine = agent.HostWorkspaceLine
 )
 
-// What a policy or a PermissionChecker says of a call.
+// What a policy or a PermissionChecker says of a call: it runs, you are asked, it does not
+// run.
 const (
-	Allow = policy.Allow
-	Ask   = policy.Ask
-	Deny  = policy.Deny
+	Allow = "allow"
+	Ask   = "ask"
+	Deny  = "deny"
 )
 
 // What is at a path of a Workspace.

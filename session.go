@@ -22,6 +22,15 @@ type Session struct {
 // Run is one run of a session.
 type Run struct{ r *session.Run }
 
+// Request is a prompt with what belongs to it.
+type Request struct {
+	// Prompt is the words of the user, or a slash command.
+	Prompt string
+	// History, if it is not nil, is the whole context of an isolated run, which leaves the
+	// transcript as it is.
+	History []Message
+}
+
 // Start begins a run and returns at once. A history that is not nil is the whole
 // context of an isolated run. The error has code SESSION_BUSY while another run is
 // active, SESSION_CLOSED after Close.
@@ -48,6 +57,16 @@ func (s *Session) Send(ctx context.Context, prompt string, history []Message) (R
 	return result, because(err, context.Cause(ctx))
 }
 
+// Run is Send of a prompt in the session's own conversation.
+func (s *Session) Run(ctx context.Context, prompt string) (Result, error) {
+	return s.Send(ctx, prompt, nil)
+}
+
+// SendRequest is Send of a Request.
+func (s *Session) SendRequest(ctx context.Context, r Request) (Result, error) {
+	return s.Send(ctx, r.Prompt, r.History)
+}
+
 // because keeps the reason of a cancelled run, so that errors.Is finds the context's
 // error.
 func because(err, cause error) error {
@@ -65,12 +84,17 @@ func because(err, cause error) error {
 // start. When ctx ends the run is cancelled and its last events still come. Breaking
 // off the loop leaves the run going; use Cancel to stop it.
 func (s *Session) Stream(ctx context.Context, prompt string) iter.Seq2[Event, error] {
+	return s.StreamRequest(ctx, Request{Prompt: prompt})
+}
+
+// StreamRequest is Stream of a Request.
+func (s *Session) StreamRequest(ctx context.Context, request Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(Event{}, fault.From("run.start", err))
 			return
 		}
-		r, err := s.Start(prompt, nil)
+		r, err := s.Start(request.Prompt, request.History)
 		if err != nil {
 			yield(Event{}, err)
 			return
@@ -87,6 +111,9 @@ func (s *Session) Stream(ctx context.Context, prompt string) iter.Seq2[Event, er
 
 // ID is the run's id.
 func (r *Run) ID() string { return r.r.ID() }
+
+// Snapshot says what is known of the run; false if it is not kept any more.
+func (r *Run) Snapshot() (RunSnapshot, bool) { return r.r.Session().RunSnapshot(r.ID()) }
 
 // Wait waits for the end of the run. The error is how it failed.
 func (r *Run) Wait(ctx context.Context) (Result, error) { return r.r.Wait(ctx) }
@@ -153,12 +180,6 @@ func read(c *tape.Cursor, yield func(Event, error) bool) {
 	}
 }
 
-// Info says what the session is.
-func (s *Session) Info() SessionInfo { return s.s.Info() }
-
-// ID is the session's id.
-func (s *Session) ID() string { return s.s.ID() }
-
 // History gives the transcript.
 func (s *Session) History() []Message { return s.s.History() }
 
@@ -194,6 +215,12 @@ func (s *Session) RunEventPage(id string, after *int64, limit int) (Page, bool) 
 // CurrentRun gives the active run; false if there is none.
 func (s *Session) CurrentRun() (RunSnapshot, bool) { return s.s.Current() }
 
+// ActiveTools gives the calls that run now, oldest first.
+func (s *Session) ActiveTools() []ActiveTool { return s.s.ActiveTools() }
+
+// TraceEvents gives the summaries of tool executions, direct ones too, oldest first.
+func (s *Session) TraceEvents() []TraceEvent { return s.s.Traces() }
+
 // PendingConfirmations gives the open questions.
 func (s *Session) PendingConfirmations() []Pending { return s.s.Pending() }
 
@@ -205,19 +232,6 @@ func (s *Session) ConfirmToolUse(toolID string, approved bool, reason string) bo
 // CancelConfirmations rejects every open question and counts them.
 func (s *Session) CancelConfirmations() int {
 	return s.s.CancelConfirmations("withdrawn by the host")
-}
-
-// Tool runs a tool for you, beside any run: rules and questions are skipped. args is
-// anything that encodes to a JSON object; nil is an empty one. A failing tool is a result.
-func (s *Session) Tool(ctx context.Context, name string, args any) (ToolResult, error) {
-	if args == nil {
-		args = struct{}{}
-	}
-	b, err := json.Marshal(args)
-	if err != nil {
-		return ToolResult{}, fault.New(fault.Invalid, "session.tool", "the arguments cannot be encoded: %v", err)
-	}
-	return s.s.Tool(ctx, name, b)
 }
 
 // ToolNames gives the names of all tools, sorted.
