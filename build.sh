@@ -80,6 +80,7 @@ cmd_test() {
   rm -f build/*.counts
   local status=0
   go test -race -json ./... | python3 .ci/tally.py go build/go.counts || status=1
+  go -C tools test -race -json ./... | python3 .ci/tally.py go build/tools.counts || status=1
   PYTHONPATH=bindings/python build/venv/bin/python -m pytest -q -p no:cacheprovider --junit-xml=build/python.xml bindings/python/tests >&2 || status=1
   python3 .ci/tally.py junit build/python.counts <build/python.xml || status=1
   if have node bindings/node/run-tests; then
@@ -111,7 +112,10 @@ cmd_check() {
   venv
   step format "run: gofmt -w FILES" formatted
   step vet "read the lines above" go vet ./...
+  step "vet of the tools" "read the lines above" go -C tools vet ./...
   step staticcheck "read the lines above" go tool -modfile=tools/go.mod staticcheck ./...
+  step "staticcheck of the tools" "read the lines above" go -C tools tool staticcheck ./...
+  step versions "read the line above" go -C tools run ./dist -versions -root "$PWD"
   step floors "an import is not allowed on its floor; see tests/arch" floors
   step freshness "run: ./build.sh gen" go run ./capi/gen -check
   step "C warnings" "read the lines above" c_warnings

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/a3s-lab/liba3s/tools/dist/bom"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 )
@@ -60,6 +61,16 @@ func (r *release) makeNode() error {
 	}
 	if _, err := run(binding, nil, "node", "scripts/pack.js", "--out", native); err != nil {
 		return err
+	}
+	// What says that it runs where the library does must not ask for more.
+	addon := filepath.Join(native, "a3s.node")
+	if err := bom.Needs(addon); err != nil {
+		return err
+	}
+	if both, err := bom.Glibc(addon, r.built(soname)); err != nil {
+		return err
+	} else if both != r.glibc {
+		return fmt.Errorf("the addon needs glibc %d.%d, and the library only %d.%d", both[0], both[1], r.glibc[0], r.glibc[1])
 	}
 	if _, err := run(r.scratch, nil, "npm", "pack", "--silent", "--pack-destination", made, native, binding); err != nil {
 		return err
