@@ -27,6 +27,13 @@ impl Place {
         Self { dir }
     }
 
+    /// With a configuration of its own, and without a script.
+    pub fn with_acl(acl: &str) -> Self {
+        let place = Self::new("");
+        std::fs::write(place.dir.join("agent.acl"), acl).expect("the configuration");
+        place
+    }
+
     pub fn acl(&self) -> String {
         self.dir.join("agent.acl").to_string_lossy().into_owned()
     }
