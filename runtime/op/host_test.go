@@ -11,6 +11,7 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
 	"github.com/a3s-lab/liba3s/runtime/op"
+	"github.com/a3s-lab/liba3s/runtime/session"
 )
 
 // asked reads the control stream up to the next frame of a type.
@@ -45,6 +46,43 @@ func control(t *testing.T, a *agent.Agent) *op.Stream {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+// A store that does not answer holds up the operations that close for their limit and no
+// longer: they say that the rest goes on.
+func TestS12ClosingIsBounded(t *testing.T) {
+	defer op.CloseWithin(20 * time.Millisecond)()
+	p := scripted(t, "say x")
+	a := p.agent()
+	c := control(t, a)
+	if _, err := op.HostRegister(t.Context(), a, "store", []byte(`{"name":"stuck"}`)); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan *session.Session)
+	go func() {
+		opened <- p.session(a, with(allowAll, "session_store", object{"kind": "host", "name": "stuck"}))
+	}()
+	q := asked[event.HostRequest](t, c)
+	if err := op.HostReply(t.Context(), a, q.Request, []byte(`{"result":{}}`)); err != nil {
+		t.Fatal(err)
+	}
+	s := <-opened
+	r, err := op.StartRun(t.Context(), s, request(t, object{"prompt": "go"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked[event.HostRequest](t, c) // its first facts, which nobody keeps
+	for _, one := range []struct {
+		on     op.Handle
+		method string
+		params any
+	}{{s, "session.close", nil}, {a, "agent.close_session", object{"session_id": s.ID()}}, {a, "agent.close", nil}} {
+		_, err := op.Call(t.Context(), one.on, one.method, request(t, one.params))
+		wanted{fault.CodeTimeout, fault.Timeout, "background", nil}.check(t, err)
+	}
+	c.Close() // nobody listens any more: the store has failed
+	_, _ = op.Wait(t.Context(), r)
+	shut(t, a)
 }
 
 // What a host is asked when its session closes or its run is cancelled is withdrawn, and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/a3s-lab/liba3s/runtime/agent"
 	"github.com/a3s-lab/liba3s/runtime/chat"
@@ -141,6 +142,10 @@ type (
 
 const defaultPage = 256
 
+// closeLimit bounds the operations that close, so that a store or a tool which does not
+// end holds up nobody for long. The rest goes on in the background. A variable for tests.
+var closeLimit = 10 * time.Second
+
 var agentOps = []Op{
 	define("agent.list_sessions", "Give the ids of the open sessions, sorted.", false, func(_ context.Context, a *agent.Agent, _ None) (SessionIDs, error) {
 		return SessionIDs{a.ListSessions()}, nil
@@ -153,10 +158,14 @@ var agentOps = []Op{
 		return SessionIDs{ids}, err
 	}),
 	define("agent.close_session", "Close an open session by id; false if there is none.", true, func(ctx context.Context, a *agent.Agent, p SessionID) (Closed, error) {
+		ctx, cancel := context.WithTimeout(ctx, closeLimit)
+		defer cancel()
 		ok, err := a.CloseSession(ctx, p.SessionID)
 		return Closed{ok}, err
 	}),
 	define("agent.close", "Close every session and the agent. The handle stays valid.", true, func(ctx context.Context, a *agent.Agent, _ None) (None, error) {
+		ctx, cancel := context.WithTimeout(ctx, closeLimit)
+		defer cancel()
 		return None{}, a.Close(ctx)
 	}),
 	define("agent.info", "Say whether the agent is closed, and the warnings of its configuration.", false, func(_ context.Context, a *agent.Agent, _ None) (AgentInfo, error) {
@@ -190,6 +199,8 @@ var sessionOps = []Op{
 		return None{}, s.Save(ctx)
 	}),
 	define("session.close", "Close the session. The handle stays valid for reading.", true, func(ctx context.Context, s *session.Session, _ None) (None, error) {
+		ctx, cancel := context.WithTimeout(ctx, closeLimit)
+		defer cancel()
 		return None{}, s.Close(ctx)
 	}),
 	define("session.runs", "Give the runs that are kept, oldest first.", false, func(_ context.Context, s *session.Session, _ None) (Runs, error) {
