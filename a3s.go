@@ -64,6 +64,8 @@ type (
 	ActiveTool = session.ActiveTool
 	// TraceEvent sums up the execution of a tool.
 	TraceEvent = record.TraceEvent
+	// TokenUsage counts the tokens of model calls.
+	TokenUsage = chat.Usage
 	// Block is a part of a message: a text, a call of a tool ("tool_use") or its result
 	// ("tool_result").
 	Block = chat.Block

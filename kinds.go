@@ -73,9 +73,16 @@ const (
 type ExtensionOption func(spec map[string]any)
 
 // Timeout bounds one request, in the place of the kind's own deadline; 0 keeps that.
-// A part of a millisecond counts as a whole one.
+// A part of a millisecond counts as a whole one; more than a day, and less than nothing, is
+// refused.
 func Timeout(d time.Duration) ExtensionOption {
-	return with("timeout_ms", int64((d+time.Millisecond-1)/time.Millisecond))
+	ms := d.Milliseconds()
+	if d < 0 {
+		ms = -1
+	} else if d%time.Millisecond > 0 {
+		ms++
+	}
+	return with("timeout_ms", ms)
 }
 
 // ReadOnly says of a tool that a call changes nothing and may be repeated: it is allowed
