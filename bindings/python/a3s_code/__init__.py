@@ -25,12 +25,13 @@ from ._errors import (
 from ._events import AgentEvent, agent_event_types_v1, event_envelope_v1_version, format_verification_summary
 from ._generated import AGENT_EVENT_TYPES_V1, EVENT_ENVELOPE_V1_VERSION, EventType
 from ._generated import VERSION as __version__
-from ._options import (
-    ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, HostSessionStore,
-    HostWorkspaceBackend, LocalWorkspaceBackend, MemorySessionStore, PermissionPolicy, SessionOptions,
-)
+from ._options import SessionOptions
 from ._session import Session
 from ._stream import EventStream
+from ._values import (
+    ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, HostSessionStore,
+    HostWorkspaceBackend, LocalWorkspaceBackend, MemorySessionStore, PermissionPolicy,
+)
 
 TYPE_CHECKING = False  # as typing has it, which takes as long to load as all that is loaded here
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
         ModelClient, PermissionChecker, SearchWorkspace, SessionStore, Transport, Workspace,
     )
     from ._results import AgentResult, ToolResult
+    from ._unbuilt_values import (
+        AutoDelegationConfig, DefaultSecurityProvider, FileMemoryStore, RemoteGitBackendConfig,
+        S3WorkspaceBackend, SessionQueueConfig, WorkerAgentSpec,
+    )
     from .types import CodeErrorCode
 else:
     _LATER = {
@@ -51,6 +56,10 @@ else:
             "ModelClient", "PermissionChecker", "SearchWorkspace", "SessionStore", "Transport", "Workspace",
         ),
         "_results": ("AgentResult", "ToolResult"),
+        "_unbuilt_values": (
+            "AutoDelegationConfig", "DefaultSecurityProvider", "FileMemoryStore", "RemoteGitBackendConfig",
+            "S3WorkspaceBackend", "SessionQueueConfig", "WorkerAgentSpec",
+        ),
         "types": ("CodeErrorCode",),
     }
 
@@ -63,16 +72,17 @@ else:
 
 __all__ = [
     "AGENT_EVENT_TYPES_V1", "Agent", "AgentEvent", "AgentResult", "AlreadyExists", "ArtifactStoreLimits",
-    "BlobSessionStore", "BudgetExhausted", "Cancelled", "CodeError", "CodeErrorCode", "CommandWorkspace",
-    "CompletionClient", "ConfigError", "ConfirmationPolicy", "Conflict", "Context", "ContextError",
-    "ContextProvider", "EVENT_ENVELOPE_V1_VERSION", "EventStream", "EventType", "ExposingPermissionChecker",
-    "ExtensionError", "FileSessionStore", "Forked", "HostEnvConfig", "HostSessionStore",
+    "AutoDelegationConfig", "BlobSessionStore", "BudgetExhausted", "Cancelled", "CodeError",
+    "CodeErrorCode", "CommandWorkspace", "CompletionClient", "ConfigError", "ConfirmationPolicy",
+    "Conflict", "Context", "ContextError", "ContextProvider", "DefaultSecurityProvider",
+    "EVENT_ENVELOPE_V1_VERSION", "EventStream", "EventType", "ExposingPermissionChecker", "ExtensionError",
+    "FileMemoryStore", "FileSessionStore", "Forked", "HostEnvConfig", "HostSessionStore",
     "HostWorkspaceBackend", "Interrupted", "InvalidHandle", "InvalidRequest", "LLMError", "LibraryError",
     "LocalWorkspaceBackend", "MemorySessionStore", "ModelClient", "NotFound", "PermissionChecker",
-    "PermissionPolicy", "Registration", "SearchWorkspace", "SecurityError", "Session", "SessionBusy",
-    "SessionClosed", "SessionConfigurationError", "SessionError", "SessionInitializationError",
-    "SessionOptions", "SessionStore", "StorageError", "StoreRegistration", "StoredDataError", "TimedOut",
-    "ToolContext", "ToolError", "ToolResult", "Transport", "Unsupported", "Workspace",
-    "WorkspaceRegistration", "__version__", "agent_event_types_v1", "event_envelope_v1_version",
-    "format_verification_summary",
+    "PermissionPolicy", "Registration", "RemoteGitBackendConfig", "S3WorkspaceBackend", "SearchWorkspace",
+    "SecurityError", "Session", "SessionBusy", "SessionClosed", "SessionConfigurationError", "SessionError",
+    "SessionInitializationError", "SessionOptions", "SessionQueueConfig", "SessionStore", "StorageError",
+    "StoreRegistration", "StoredDataError", "TimedOut", "ToolContext", "ToolError", "ToolResult",
+    "Transport", "Unsupported", "WorkerAgentSpec", "Workspace", "WorkspaceRegistration", "__version__",
+    "agent_event_types_v1", "event_envelope_v1_version", "format_verification_summary",
 ]

@@ -10,9 +10,12 @@ import weakref
 from . import _ffi, _wait
 from ._desk import Desk
 from ._errors import CodeError, bad_type
-from ._options import FileSessionStore, HostSessionStore, MemorySessionStore, SessionOptions
+from ._live import Live
+from ._options import SessionOptions
 from ._owner import AgentExtensions
 from ._session import ClosedFlag, Session
+from ._unbuilt import UnbuiltAgent
+from ._values import FileSessionStore, HostSessionStore, MemorySessionStore
 from ._wire import dumps, loads
 
 TYPE_CHECKING = False
@@ -29,7 +32,7 @@ _agents: weakref.WeakSet[Agent] = weakref.WeakSet()
 _stores: weakref.WeakSet[MemorySessionStore] = weakref.WeakSet()
 
 
-class Agent(AgentExtensions):
+class Agent(AgentExtensions, UnbuiltAgent, Live):
     """A configuration that was read, with the models, tools and stores it names.
 
     Made by :meth:`create`. Its sessions share it. Use it as a context manager (``with`` or

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from . import _ffi
+from ._live import Live
 from ._wire import dumps
 from ._workers import running_loop
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import concurrent.futures
 
 
-class Context:
+class Context(Live):
     """What a function that this program supplies may know of the request it serves. Inside of
     it, and of everything it calls, ``Context.current()`` gives it.
 

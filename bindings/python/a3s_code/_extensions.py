@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, TypeVar
 
 from ._context import Context, Handler, Supplied
 from ._errors import bad_type
-from ._options import HostSessionStore, HostWorkspaceBackend
+from ._live import Live
+from ._values import HostSessionStore, HostWorkspaceBackend
 from ._workers import is_async
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class _Store(Supplied):
         return super().handler(f"{op} blob" if params.get("blob") else op, params)
 
 
-class Registration:
+class Registration(Live):
     """Something that is registered. Close it, or use it as a context manager, to take it back;
     otherwise it stays while its session or agent is open, also when nobody holds this object.
 

@@ -10,20 +10,18 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import sys
 import threading
 from ctypes import (
     POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p,
 )
 
+from . import _find
 from ._errors import CodeError, error_from, forked
 from ._generated import ABI_VERSION, FUNCTIONS, Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
-
-SONAME = "liba3s.so.1"
 
 # Names of the module: looking them up is what the hot path does.
 OK, E_TIMEOUT, E_BUFFER, E_END = Status.OK, Status.E_TIMEOUT, Status.E_BUFFER, Status.E_END
@@ -75,7 +73,7 @@ def _function(lib: Any, name: str, result: str, params: tuple[str, ...]) -> Any:
     try:
         fn = lib[name]
     except AttributeError:
-        raise _missing(f"{lib._name} has no function {name}: it is not {SONAME}, or it is older than this package") from None
+        raise _find.missing(f"{lib._name} has no function {name}: it is not {_find.SONAME}, or it is older than this package") from None
     fn.restype = _TYPES[result]
     fn.argtypes = tuple(_TYPES[t] for t in params)
     return fn
@@ -90,51 +88,24 @@ exiting = False
 """Whether the interpreter is going: streams that end by that end without a word."""
 
 
-def _missing(message: str) -> CodeError:
-    return error_from({"code": "LIBRARY_NOT_FOUND", "kind": "unsupported", "status": -17, "op": "library.load", "message": message})
-
-
-def _candidates() -> list[str]:
-    """Where the library may be: A3S_LIB alone if it is set, else this package, else a checkout's build/."""
-    named = os.environ.get("A3S_LIB")
-    if named:
-        return [os.path.join(named, SONAME) if os.path.isdir(named) else named]
-    here = os.path.dirname(os.path.realpath(__file__))
-    found = [os.path.join(here, SONAME)]
-    root = os.path.realpath(os.path.join(here, "..", "..", ".."))
-    if os.path.isfile(os.path.join(root, "go.mod")):
-        found.append(os.path.join(root, "build", SONAME))
-    return found
-
-
-def _is_musl() -> bool:
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        return not (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")
-    except (ValueError, OSError):
-        return True
-
-
 def _open() -> _Library:
-    if _is_musl():
-        raise _missing(
-            "this Python is linked with musl, which cannot load the library (it needs glibc 2.34 or newer): "
-            "use a glibc based image, such as python:3-slim instead of python:3-alpine")
-    looked = _candidates()
-    path = next((p for p in looked if os.path.isfile(p)), None)
-    if path is None:
-        places = "\n  ".join(looked)
-        hint = "A3S_LIB names no file" if os.environ.get("A3S_LIB") else "install the a3s-code wheel, set A3S_LIB, or run ./build.sh build"
-        raise _missing(f"the native library was not found ({hint}); looked for:\n  {places}")
+    _find.check_python(_interpreter())
+    path = _find.library_path()
     try:
         lib = _Library(os.path.realpath(path))
     except OSError as err:
-        raise _missing(f"{path} cannot be loaded: {err}") from None
+        raise _find.missing(f"{path} cannot be loaded: {err}") from None
     status = lib.abi_check(ABI_VERSION)
     if status < 0:
         raise _last_error(lib, status)
     return lib
+
+
+def _interpreter() -> int:
+    """The number of this interpreter in its process; the main one is 0."""
+    state, number = ctypes.pythonapi["PyInterpreterState_Get"], ctypes.pythonapi["PyInterpreterState_GetID"]
+    state.restype, number.restype, number.argtypes = c_void_p, c_int64, [c_void_p]
+    return int(number(state()))
 
 
 def library() -> _Library:

@@ -1,4 +1,4 @@
-"""Options of a session: plain objects that become JSON when a session is opened.
+"""Options of a session: plain attributes that become JSON when a session is opened.
 
 Values are checked by the library, so that every language refuses the same things with the
 same words. Checked here is only what JSON could not carry.
@@ -7,184 +7,22 @@ same words. Checked here is only what JSON could not carry.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 
 from ._errors import bad_type, bad_value
+from ._values import (
+    ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, HostSessionStore,
+    HostWorkspaceBackend, LocalWorkspaceBackend, MemorySessionStore, PermissionPolicy,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Sequence
+    from typing import Any
 
-
-def _texts(name: str, value: Sequence[str] | None) -> list[str]:
-    """A list of texts. A text alone would be a list of its letters: rules that match nothing."""
-    if isinstance(value, (str, bytes)):
-        raise bad_type(f"{name} must be a list of str, not {type(value).__name__}: write [{value!r}]", field=name.partition(".")[0])
-    return list(value or [])
-
-
-class PermissionPolicy:
-    """Which tool calls run. Rules are ``Tool`` or ``Tool(pattern)``; deny > allow > ask > default.
-
-    Args and attributes:
-        allow, deny, ask: lists of rules; may be changed until the session is opened.
-        default_decision: ``"allow"``, ``"deny"`` or ``"ask"`` for calls that no rule names;
-            None is ``"ask"``. Anything else is a ``ValueError`` when a session is opened.
-        enabled: False allows everything.
-    """
-
-    def __init__(
-        self,
-        allow: Sequence[str] | None = None,
-        deny: Sequence[str] | None = None,
-        ask: Sequence[str] | None = None,
-        default_decision: str | None = None,
-        enabled: bool = True,
-    ) -> None:
-        self.allow = _texts("permission_policy.allow", allow)
-        self.deny = _texts("permission_policy.deny", deny)
-        self.ask = _texts("permission_policy.ask", ask)
-        self.default_decision = "ask" if default_decision is None else default_decision
-        self.enabled = enabled
-
-    def to_wire(self) -> dict[str, Any]:
-        """The object that the library reads."""
-        lists = {name: _texts(f"permission_policy.{name}", getattr(self, name)) for name in ("allow", "deny", "ask")}
-        return {**lists, "default_decision": self.default_decision, "enabled": self.enabled}
-
-
-class ConfirmationPolicy:
-    """How questions are asked before a call runs.
-
-    Args and attributes:
-        enabled: whether calls may wait for an answer; default False.
-        default_timeout_ms: how long, in milliseconds; default 30000.
-        timeout_action: ``"reject"`` (also for None) or ``"auto_approve"`` when nobody answers.
-        yolo_lanes: lanes whose calls are approved without a question.
-    """
-
-    def __init__(
-        self,
-        enabled: bool = False,
-        default_timeout_ms: int = 30_000,
-        timeout_action: str | None = None,
-        yolo_lanes: Sequence[str] | None = None,
-    ) -> None:
-        self.enabled = enabled
-        self.default_timeout_ms = default_timeout_ms
-        self.timeout_action = "reject" if timeout_action is None else timeout_action
-        self.yolo_lanes = _texts("confirmation_policy.yolo_lanes", yolo_lanes)
-
-    def to_wire(self) -> dict[str, Any]:
-        """The object that the library reads."""
-        wire: dict[str, Any] = {"enabled": self.enabled, "default_timeout_ms": self.default_timeout_ms, "timeout_action": self.timeout_action}
-        return {**wire, "yolo_lanes": self.yolo_lanes} if self.yolo_lanes else wire
-
-
-class ArtifactStoreLimits:
-    """How much long output a session keeps beside its transcript; None keeps the default.
-
-    Args and attributes:
-        max_artifacts: number of artifacts.
-        max_bytes: bytes of all of them together.
-    """
-
-    def __init__(self, max_artifacts: int | None = None, max_bytes: int | None = None) -> None:
-        self.max_artifacts = max_artifacts
-        self.max_bytes = max_bytes
-
-    def to_wire(self) -> dict[str, Any]:
-        """The object that the library reads."""
-        return _set({"max_artifacts": self.max_artifacts, "max_bytes": self.max_bytes})
-
-
-class HostEnvConfig:
-    """Fixes ids and time, so that a session gives the same records every time.
-
-    Args and attributes:
-        sequential_id_prefix: ids become ``<prefix>-0``, ``<prefix>-1``, ...; None makes random ids.
-        fixed_time_ms: Unix milliseconds that every clock shows; None is the real time.
-    """
-
-    def __init__(self, sequential_id_prefix: str | None = None, fixed_time_ms: int | None = None) -> None:
-        self.sequential_id_prefix = sequential_id_prefix
-        self.fixed_time_ms = fixed_time_ms
-
-    def to_wire(self) -> dict[str, Any]:
-        """The object that the library reads."""
-        return _set({"sequential_id_prefix": self.sequential_id_prefix, "fixed_time_ms": self.fixed_time_ms})
-
-
-class LocalWorkspaceBackend:
-    """Files, shell and git of a folder of this machine.
-
-    Args and attributes:
-        root: the folder; a relative path is relative to the current folder when a session is opened.
-    """
-
-    def __init__(self, root: str) -> None:
-        self.root = root
-
-    def to_wire(self) -> dict[str, Any]:
-        """The object that the library reads."""
-        return {"kind": "local", "root": _path(self.root)}
-
-
-class HostWorkspaceBackend:
-    """A workspace of this program. What ``Agent.register_workspace`` gives is one too.
-
-    Args and attributes:
-        name: what it is registered under.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def to_wire(self) -> dict[str, Any]:
-        """The object that the library reads."""
-        return {"kind": "host", "name": self.name}
-
-
-class HostSessionStore:
-    """A session store of this program. What ``Agent.register_session_store`` gives is one too.
-
-    Args and attributes:
-        name: what it is registered under.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def to_wire(self) -> dict[str, Any]:
-        """The object that the library reads."""
-        return {"kind": "host", "name": self.name}
-
-
-class FileSessionStore:
-    """Keeps sessions in files. The folder is made when a session is opened.
-
-    Args and attributes:
-        dir: the folder; a relative path is relative to the current folder when a session is opened.
-    """
-
-    def __init__(self, dir: str) -> None:
-        self.dir = dir
-
-    def to_wire(self) -> dict[str, Any]:
-        """The object that the library reads."""
-        return {"kind": "file", "dir": _path(self.dir)}
-
-
-class MemorySessionStore:
-    """Keeps sessions in memory. Save and resume with the same object: it is the store."""
-
-    def __init__(self) -> None:
-        self.instance_id = os.urandom(16).hex()
-
-    def to_wire(self) -> dict[str, Any]:
-        """The object that the library reads."""
-        return {"kind": "memory", "instance_id": self.instance_id}
+    from ._unbuilt_values import (
+        AutoDelegationConfig, DefaultSecurityProvider, FileMemoryStore, RemoteGitBackendConfig,
+        S3WorkspaceBackend, SessionQueueConfig, WorkerAgentSpec,
+    )
 
 
 class SessionOptions:
@@ -220,7 +58,7 @@ class SessionOptions:
 
     Tools and policy:
         permission_policy (PermissionPolicy), confirmation_policy (ConfirmationPolicy).
-        skill_dirs, agent_dirs (list[str]), builtin_skills (bool),
+        skill_dirs, agent_dirs (list[str]), builtin_skills (bool), inline_skills, worker_agents,
         enforce_active_skill_tool_restrictions (bool).
         auto_parallel (bool), manual_delegation_enabled (bool), max_parallel_tasks (int, at least 1).
 
@@ -271,25 +109,27 @@ class SessionOptions:
     trajectory_include_messages: bool | None
     permission_policy: PermissionPolicy | None
     confirmation_policy: ConfirmationPolicy | None
-    security_provider: object | None
+    security_provider: DefaultSecurityProvider | None
     skill_dirs: list[str]
     builtin_skills: bool
+    inline_skills: list[dict[str, str]]
     enforce_active_skill_tool_restrictions: bool | None
     agent_dirs: list[str]
-    auto_delegation: Mapping[str, Any] | None
+    worker_agents: list[WorkerAgentSpec]
+    auto_delegation: AutoDelegationConfig | Mapping[str, Any] | None
     auto_parallel: bool | None
     manual_delegation_enabled: bool | None
     max_parallel_tasks: int | None
-    queue_config: Mapping[str, Any] | None
+    queue_config: SessionQueueConfig | Mapping[str, Any] | None
     budget_guard: object | None
-    workspace_backend: LocalWorkspaceBackend | HostWorkspaceBackend | None
-    remote_git: Mapping[str, Any] | None
+    workspace_backend: LocalWorkspaceBackend | HostWorkspaceBackend | S3WorkspaceBackend | None
+    remote_git: RemoteGitBackendConfig | None
     session_store: FileSessionStore | MemorySessionStore | HostSessionStore | None
     auto_save: bool
     journal: bool | None
     stall_timeout_ms: int | None
     session_id: str | None
-    memory_store: object | None
+    memory_store: FileMemoryStore | None
     tenant_id: str | None
     principal: str | None
     agent_template_id: str | None
@@ -305,8 +145,8 @@ class SessionOptions:
         "max_continuation_turns", "auto_compact", "auto_compact_threshold", "max_context_tokens",
         "artifact_store_limits", "trajectory_path", "trajectory_mode", "trajectory_max_text_bytes",
         "trajectory_include_messages", "permission_policy", "confirmation_policy", "security_provider",
-        "skill_dirs", "builtin_skills", "enforce_active_skill_tool_restrictions", "agent_dirs",
-        "auto_delegation", "auto_parallel", "manual_delegation_enabled", "max_parallel_tasks",
+        "skill_dirs", "builtin_skills", "inline_skills", "enforce_active_skill_tool_restrictions", "agent_dirs",
+        "worker_agents", "auto_delegation", "auto_parallel", "manual_delegation_enabled", "max_parallel_tasks",
         "queue_config", "workspace_backend", "remote_git", "session_store", "auto_save", "journal",
         "stall_timeout_ms", "budget_guard", "session_id", "memory_store", "tenant_id", "principal",
         "agent_template_id", "correlation_id", "host_env", "retention_limits",
@@ -327,6 +167,18 @@ class SessionOptions:
                 object.__setattr__(self, name, value)
             except AttributeError:
                 raise AttributeError(f"{name!r} is no session option{_guess(name)}") from None
+
+    def add_instruction(self, name: str, content: str) -> None:
+        """Adds a skill that is an instruction: its name and its text, to ``inline_skills``."""
+        self.inline_skills.append({"name": name, "kind": "instruction", "content": content})
+
+    def add_persona(self, name: str, content: str) -> None:
+        """Adds a skill that is a persona: its name and its text, to ``inline_skills``."""
+        self.inline_skills.append({"name": name, "kind": "persona", "content": content})
+
+    def add_worker_agent(self, spec: WorkerAgentSpec) -> None:
+        """Adds an agent to ``worker_agents``."""
+        self.worker_agents.append(spec)
 
     def copy(self) -> SessionOptions:
         """Another object with the same values; lists are copied too."""
@@ -355,19 +207,22 @@ class SessionOptions:
         return f"SessionOptions({shown})"
 
 
-_LISTS = frozenset({"skill_dirs", "agent_dirs"})
+_LISTS = frozenset({"skill_dirs", "agent_dirs", "inline_skills", "worker_agents"})
 # False means "not asked for" with these, which is not the same as "off".
 _FLAGS = frozenset({"goal_tracking", "auto_compact", "builtin_skills", "auto_save"})
 
-_CLASSES: dict[str, tuple[tuple[Any, ...], str]] = {
-    "workspace_backend": ((LocalWorkspaceBackend, HostWorkspaceBackend), "a LocalWorkspaceBackend or S3WorkspaceBackend instance"),
-    "session_store": ((FileSessionStore, MemorySessionStore, HostSessionStore), "a FileSessionStore or MemorySessionStore instance"),
-    "memory_store": ((), "a FileMemoryStore instance"),
-    "security_provider": ((), "a DefaultSecurityProvider instance"),
-    "permission_policy": ((PermissionPolicy,), "a PermissionPolicy instance"),
-    "confirmation_policy": ((ConfirmationPolicy,), "a ConfirmationPolicy instance"),
-    "artifact_store_limits": ((ArtifactStoreLimits,), "an ArtifactStoreLimits instance"),
-    "host_env": ((HostEnvConfig,), "a HostEnvConfig instance"),
+# The classes of an option, and the words of its refusal. Values of parts that are not built are
+# known by name: their module is loaded by programs that use it.
+_CLASSES: dict[str, tuple[tuple[type, ...], str, str]] = {
+    "workspace_backend": ((LocalWorkspaceBackend, HostWorkspaceBackend), "S3WorkspaceBackend", "a LocalWorkspaceBackend or S3WorkspaceBackend instance"),
+    "session_store": ((FileSessionStore, MemorySessionStore, HostSessionStore), "", "a FileSessionStore or MemorySessionStore instance"),
+    "memory_store": ((), "FileMemoryStore", "a FileMemoryStore instance"),
+    "security_provider": ((), "DefaultSecurityProvider", "a DefaultSecurityProvider instance"),
+    "remote_git": ((), "RemoteGitBackendConfig", "a RemoteGitBackendConfig instance"),
+    "permission_policy": ((PermissionPolicy,), "", "a PermissionPolicy instance"),
+    "confirmation_policy": ((ConfirmationPolicy,), "", "a ConfirmationPolicy instance"),
+    "artifact_store_limits": ((ArtifactStoreLimits,), "", "an ArtifactStoreLimits instance"),
+    "host_env": ((HostEnvConfig,), "", "a HostEnvConfig instance"),
 }
 
 
@@ -376,21 +231,19 @@ def _option(name: str, value: Any) -> Any:
         return True  # an object of this program; the library says whether it can be used
     if isinstance(value, float) and not math.isfinite(value):
         raise bad_value(f"{name} must be a finite number, not {value}", field=name)
-    if name not in _CLASSES:
-        return dict(value) if isinstance(value, Mapping) else value
-    classes, words = _CLASSES[name]
-    if not isinstance(value, classes):
-        raise bad_type(f"{name} must be {words}", field=name)
-    wire: Any = value.to_wire()
-    return wire
+    if name in _CLASSES:
+        classes, unbuilt, words = _CLASSES[name]
+        if not isinstance(value, classes) and (not unbuilt or type(value).__name__ != unbuilt):
+            raise bad_type(f"{name} must be {words}", field=name)
+    return _plain(value)
 
 
-def _set(fields: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in fields.items() if v is not None}
-
-
-def _path(value: Any) -> Any:
-    return value.__fspath__() if hasattr(value, "__fspath__") else value
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_wire"):
+        return value.to_wire()
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _guess(name: str) -> str:

@@ -9,8 +9,10 @@ from . import _ffi, _wait
 from ._direct import DirectTools
 from ._errors import bad_type, forked
 from ._events import AgentEvent, event_from
+from ._live import Live
 from ._owner import ExtensionOwner
 from ._stream import EventStream
+from ._unbuilt import UnbuiltSession
 from ._wire import dumps, loads
 
 TYPE_CHECKING = False
@@ -36,7 +38,7 @@ class ClosedFlag(int):
         return repr(bool(self))
 
 
-class Session(DirectTools, ExtensionOwner):
+class Session(DirectTools, ExtensionOwner, UnbuiltSession, Live):
     """A conversation in a workspace, under a policy. Made by ``Agent.session``.
 
     It runs one prompt at a time: a second one meanwhile is SESSION_BUSY, never queued. Every

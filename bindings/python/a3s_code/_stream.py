@@ -8,6 +8,7 @@ import weakref
 from . import _ffi
 from ._errors import CodeError
 from ._events import AgentEvent, decode_batch
+from ._live import Live
 from ._wait import SLICE_MS
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ def _free(stream: int, run: int) -> None:
     _ffi.close_quietly(run)
 
 
-class EventStream:
+class EventStream(Live):
     """The events of one run in order, from its first to its terminal one.
 
     Iterate with ``for`` or ``async for``, once, from one thread or task at a time. The last

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
-from a3s_code import Agent, CodeError, SessionOptions, _ffi
+from a3s_code import Agent, CodeError, LibraryError, SessionOptions, _ffi, _find
 from a3s_code._agent import _agent_request
 from a3s_code._generated import FUNCTIONS
 
@@ -33,7 +34,7 @@ def test_importing_loads_nothing(finish: Callable[..., str]) -> None:
 
 
 def test_without_a_library_the_error_says_where_it_looked(unloaded: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    unloaded.setattr(_ffi, "_candidates", lambda: [str(tmp_path / "one"), str(tmp_path / "two")])
+    unloaded.setattr(_find, "candidates", lambda: [str(tmp_path / "one"), str(tmp_path / "two")])
     err = refused(lambda: Agent.create("x"))
     assert err.code == "LIBRARY_NOT_FOUND"
     assert f"{tmp_path}/one\n  {tmp_path}/two" in str(err) and "./build.sh build" in str(err)
@@ -47,12 +48,54 @@ def test_a_named_library_is_the_only_one(unloaded: pytest.MonkeyPatch, tmp_path:
 
 def test_candidates_are_the_package_and_the_checkout(unloaded: pytest.MonkeyPatch) -> None:
     package = Path(_ffi.__file__).resolve().parent
-    assert _ffi._candidates() == [str(package / "liba3s.so.1"), str(package.parents[2] / "build" / "liba3s.so.1")]
+    assert _find.candidates() == [str(package / "liba3s.so.1"), str(package.parents[2] / "build" / "liba3s.so.1")]
 
 
 def test_musl_is_named(unloaded: pytest.MonkeyPatch) -> None:
     unloaded.setattr(os, "confstr", lambda name: None)
     assert "musl" in str(refused(lambda: Agent.create("x")))
+
+
+def test_a_python_without_the_gil_is_told_what_to_do(unloaded: pytest.MonkeyPatch) -> None:
+    unloaded.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    assert "-X gil=1" in str(refused(lambda: Agent.create("x")))
+    unloaded.setattr(sys, "_is_gil_enabled", lambda: True, raising=False)
+    _find.check_python(0)
+
+
+SUB = """
+import sys
+sys.path.insert(0, {path!r})
+try:
+    from a3s_code import Agent
+    Agent.create("x")
+except Exception as err:
+    print(type(err).__name__, "sub-interpreter" in str(err) or "subinterpreter" in str(err), flush=True)
+"""
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_a_sub_interpreter_is_refused_and_the_main_one_works(fake_path: str, finish: Callable[..., str], isolated: bool) -> None:
+    out = finish(f"""
+        try:
+            import _interpreters as interpreters
+            number, run = interpreters.create("isolated" if {isolated} else "legacy"), interpreters.exec
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+            number, run = interpreters.create(isolated={isolated}), interpreters.run_string
+        run(number, {SUB.format(path=str(Path(_ffi.__file__).parents[1]))!r})
+        interpreters.destroy(number)
+        from a3s_code import Agent
+        print([e.type for e in Agent.create("x").session(".").stream("events 0")])
+    """, lib=fake_path)
+    # Where even ctypes refuses to be imported there, it says so itself.
+    assert out in (f"{kind} True\n['agent_end']\n" for kind in ("LibraryError", "ImportError"))
+
+
+def test_a_library_error_is_an_error_of_this_package(unloaded: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    unloaded.setenv("A3S_LIB", str(tmp_path))
+    err = refused(lambda: Agent.create("x"))
+    assert isinstance(err, LibraryError) and (err.op, err.kind, err.status) == ("library.load", "unsupported", -17)
 
 
 def test_a_file_that_is_no_library(unloaded: pytest.MonkeyPatch, tmp_path: Path) -> None:

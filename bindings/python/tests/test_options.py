@@ -99,7 +99,7 @@ def test_every_override_is_an_option() -> None:
 
 
 def test_the_options_are_those_of_the_library() -> None:
-    elsewhere = {"inline_skills", "worker_agents", "search_config"}  # not built, and not offered here
+    elsewhere = {"search_config"}  # not built, and no session option of the contract
     assert {o.name for o in SESSION_OPTIONS} - set(SessionOptions.__slots__) == elsewhere
     assert set(SessionOptions.__slots__) <= {o.name for o in SESSION_OPTIONS}
     assert set(SessionOptions.__annotations__) == set(SessionOptions.__slots__)
