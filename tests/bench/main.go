@@ -20,6 +20,9 @@ type bench struct {
 	root string // of the checkout
 	dir  string // scratch on the disk of the checkout
 	fast string // scratch on tmpfs, empty if there is none
+
+	languages []language // that are measured
+	made      map[string]built
 }
 
 // measure gives some rows of the table. An error becomes a row that says why the
@@ -30,18 +33,28 @@ type measure struct {
 }
 
 var measures = []measure{
+	{"call", beside("call")},
+	{"deliver", beside("deliver")},
+	{"wake", beside("wake")},
+	{"host", beside("host")},
+	{"first", first},
+	{"load", loads},
+	{"memory", beside("memory")},
+
 	{"turn", turns},
 	{"persist", persist},
 	{"replay", replay},
 	{"idle", idle},
 	{"load", load},
-	{"deliver", deliver},
-	{"call", calls},
-	{"wake", wake},
+	{"produce", produce},
 	{"search", search},
 	{"permission", permission},
 	{"resume", resume},
 	{"cycle", cycle},
+}
+
+func beside(name string) func(*bench, *table) error {
+	return func(b *bench, t *table) error { return compare(b, t, name) }
 }
 
 func main() {
@@ -49,7 +62,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "child" {
 		err = child(os.Args[2:])
 	} else {
-		err = all()
+		err = measureAll()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -57,12 +70,13 @@ func main() {
 	}
 }
 
-func all() error {
+func measureAll() error {
 	root := flag.String("root", ".", "the checkout")
 	only := flag.String("only", "", "measure only what matches this regular expression")
+	langs := flag.String("lang", "", "compare only the languages that match this regular expression: C, Rust, Node, Python, Go")
 	soak := flag.Bool("soak", false, "also what takes minutes: resume of a 1 GB journal")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: ./build.sh bench [-only REGEXP] [-soak]")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: ./build.sh bench [-only REGEXP] [-lang REGEXP] [-soak]")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -70,7 +84,16 @@ func all() error {
 	if err != nil {
 		return err
 	}
+	inside, err := regexp.Compile("(?i)" + *langs)
+	if err != nil {
+		return err
+	}
 	b := &bench{}
+	for _, l := range languages {
+		if inside.MatchString(string(l)) {
+			b.languages = append(b.languages, l)
+		}
+	}
 	if b.root, err = filepath.Abs(*root); err != nil {
 		return err
 	}
@@ -102,7 +125,7 @@ func all() error {
 	}
 	fmt.Print(t.text())
 	out := filepath.Join(b.root, "build", "bench.md")
-	if *only != "" {
+	if *only != "" || *langs != "" {
 		return nil // a part must not pass for the whole
 	}
 	if err := os.WriteFile(out, []byte(t.markdown()), 0o644); err != nil {

@@ -19,6 +19,8 @@ import (
 func child(args []string) error {
 	ctx := context.Background()
 	switch {
+	case len(args) == 4 && args[0] == "go":
+		return goChild(ctx, args[1], args[2], args[3])
 	case len(args) == 3 && args[0] == "idle":
 		return idleChild(ctx, args[1], args[2])
 	case len(args) == 5 && args[0] == "fill":

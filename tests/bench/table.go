@@ -17,6 +17,8 @@ type table struct {
 	machine string
 	began   time.Time
 	rows    [][5]string
+	// languages is the table of the languages.
+	languages matrix
 }
 
 var head = [5]string{"measure", "goal", "figure", "ratio", "note"}
@@ -36,10 +38,17 @@ func above(at float64) goal    { return goal{at: []float64{at}, more: true} }
 
 // add adds a row. figures are p50 and p99, or one.
 func (t *table) add(name string, g goal, u unit, figures []float64, note string) {
-	row := [5]string{name, "-", "", "-", note}
-	var words, goals, ratios []string
+	var row [5]string
+	row[0], row[4] = name, note
+	row[2], row[1], row[3] = g.words(u, figures)
+	t.rows = append(t.rows, row)
+}
+
+// words gives figures, goals and ratios.
+func (g goal) words(u unit, figures []float64) (words, goals, ratios string) {
+	var ws, gs, rs []string
 	for i, f := range figures {
-		words = append(words, u(f))
+		ws = append(ws, u(f))
 		if i >= len(g.at) {
 			continue
 		}
@@ -47,15 +56,13 @@ func (t *table) add(name string, g goal, u unit, figures []float64, note string)
 		if g.more {
 			r = g.at[i] / f
 		}
-		goals = append(goals, u(g.at[i]))
-		ratios = append(ratios, fmt.Sprintf("%.2f", r))
+		gs = append(gs, u(g.at[i]))
+		rs = append(rs, fmt.Sprintf("%.2f", r))
 	}
-	row[2] = strings.Join(words, " / ")
-	if len(goals) > 0 {
-		row[1] = map[bool]string{false: "<= ", true: ">= "}[g.more] + strings.Join(goals, " / ")
-		row[3] = strings.Join(ratios, " / ")
+	if len(gs) == 0 {
+		return strings.Join(ws, " / "), "-", "-"
 	}
-	t.rows = append(t.rows, row)
+	return strings.Join(ws, " / "), map[bool]string{false: "<= ", true: ">= "}[g.more] + strings.Join(gs, " / "), strings.Join(rs, " / ")
 }
 
 // failed adds a row for a measure that could not run.
@@ -63,16 +70,48 @@ func (t *table) failed(name string, err error) {
 	t.rows = append(t.rows, [5]string{name, "-", "not run", "-", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")})
 }
 
+// lines gives the table as lines of cells, the head first.
+func (t *table) lines() [][]string {
+	out := [][]string{head[:]}
+	for _, r := range t.rows {
+		out = append(out, r[:])
+	}
+	return out
+}
+
 func (t *table) text() string {
-	var wide [5]int
-	for _, r := range append([][5]string{head}, t.rows...) {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s\n%s\n", t.machine, t.took())
+	for _, lines := range t.tables() {
+		s.WriteString("\n" + columns(lines))
+	}
+	for _, f := range t.languages.faults {
+		s.WriteString("not run: " + f + "\n")
+	}
+	return s.String()
+}
+
+// tables gives those that have rows.
+func (t *table) tables() [][][]string {
+	var out [][][]string
+	if len(t.languages.rows) > 0 {
+		out = append(out, append([][]string{t.languages.head()}, t.languages.rows...))
+	}
+	if len(t.rows) > 0 {
+		out = append(out, t.lines())
+	}
+	return out
+}
+
+func columns(lines [][]string) string {
+	wide := make([]int, len(lines[0]))
+	for _, r := range lines {
 		for i, c := range r {
 			wide[i] = max(wide[i], utf8.RuneCountInString(c))
 		}
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s\n%s\n\n", t.machine, t.took())
-	for _, r := range append([][5]string{head}, t.rows...) {
+	for _, r := range lines {
 		var line strings.Builder
 		for i, c := range r {
 			line.WriteString(c + strings.Repeat(" ", wide[i]-utf8.RuneCountInString(c)+2))
@@ -84,15 +123,22 @@ func (t *table) text() string {
 
 func (t *table) markdown() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s %s\n\n", t.machine, t.took())
-	for i, r := range append([][5]string{head}, t.rows...) {
-		for j := range r {
-			r[j] = strings.ReplaceAll(r[j], "|", `\|`)
+	fmt.Fprintf(&s, "%s %s\n", t.machine, t.took())
+	for _, lines := range t.tables() {
+		s.WriteString("\n")
+		for i, r := range lines {
+			s.WriteString("|")
+			for _, c := range r {
+				s.WriteString(" " + strings.ReplaceAll(c, "|", `\|`) + " |")
+			}
+			s.WriteString("\n")
+			if i == 0 {
+				s.WriteString(strings.Repeat("| --- ", len(r)) + "|\n")
+			}
 		}
-		fmt.Fprintf(&s, "| %s |\n", strings.Join(r[:], " | "))
-		if i == 0 {
-			s.WriteString("| --- | --- | --- | --- | --- |\n")
-		}
+	}
+	for _, f := range t.languages.faults {
+		fmt.Fprintf(&s, "\nNot run: %s\n", f)
 	}
 	return s.String()
 }

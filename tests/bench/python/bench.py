@@ -1,6 +1,7 @@
-"""The figures of the Python binding. usage: bench.py WHAT DIR N [PACER]
+"""The figures of the Python binding. usage: bench.py PART DIR N [PACER]
 
-DIR holds agent.acl and workspace/. Prints lines "name value ...", values in seconds or bytes.
+DIR holds agent.acl and workspace/. Prints lines "name value ...", values in
+seconds, bytes or events a second.
 """
 
 import sys
@@ -45,18 +46,20 @@ def load(directory, n):
     """A cold process up to its first session."""
     from a3s_code import Agent, _ffi
     imported = time.perf_counter()
-    _ffi.library().abi_version()
+    rss, threads = status("VmRSS"), status("Threads")
+    began = time.perf_counter()
     _ffi.stats()
     called = time.perf_counter()
-    rss, threads = status("VmRSS"), status("Threads")
+    print("load", called - began)
+    print("loaded", (status("VmRSS") - rss) * 1024, status("Threads") - threads)
+    counted = time.perf_counter()
     agent = Agent.create(os.path.join(directory, "agent.acl"))
     created = time.perf_counter()
     session = agent.session(os.path.join(directory, "workspace"))
     opened = time.perf_counter()
-    print("whole", opened - BEGAN)
-    print("parts", imported - BEGAN, called - imported, created - called, opened - created)
-    print("loaded", rss * 1024, threads)
-    print("opened", status("VmRSS") * 1024, status("Threads"))
+    parts = imported - BEGAN, called - began, created - counted, opened - created
+    print("whole", sum(parts))
+    print("parts", *parts)
     if n:
         import resource
         used = resource.getrusage(resource.RUSAGE_SELF)
@@ -67,9 +70,33 @@ def load(directory, n):
     agent.close()
 
 
-def bare(directory, n):
-    """A process of this interpreter that loads nothing, for the difference."""
-    print("bare", status("VmRSS") * 1024, status("Threads"))
+def first(directory, n):
+    """The first event of a process that began a moment ago."""
+    from a3s_code import Agent
+    with Agent.create(os.path.join(directory, "agent.acl")) as agent:
+        for _ in agent.session(os.path.join(directory, "workspace")).stream("go on"):
+            print("first", flush=True)
+            break
+
+
+def memory(directory, n):
+    """What n further sessions take, before and after a short run each."""
+    import gc
+    from a3s_code import Agent
+
+    def resident():
+        gc.collect()
+        return status("VmRSS") * 1024
+
+    with Agent.create(os.path.join(directory, "agent.acl")) as agent:
+        opened = [agent.session(os.path.join(directory, "workspace"))]
+        opened[0].send("go on")
+        before = resident()
+        opened += [agent.session(os.path.join(directory, "workspace")) for _ in range(n)]
+        print("fresh", (resident() - before) / n)
+        for session in opened[1:]:
+            session.send("go on")
+        print("used", (resident() - before) / n)
 
 
 class Finished:
@@ -107,8 +134,8 @@ class _Finalizer:
             self._close()
 
 
-def raw(run, n):
-    """All batches as bytes objects, as thin as ctypes allows."""
+def raw(run, n, use):
+    """All batches as bytes objects, as thin as ctypes allows; use gets each."""
     import ctypes
     from a3s_code import _ffi
     lib, stream = _ffi.library(), _ffi.stream_open(run.run)
@@ -118,40 +145,47 @@ def raw(run, n):
     ref, read, string_at = ctypes.byref(needed), lib.stream_next, ctypes.string_at
     begin = time.perf_counter()
     while (got := read(stream, -1, 256, addr, cap, ref)) > 0:
-        string_at(addr, got)
+        use(string_at(addr, got))
     took = time.perf_counter() - begin  # the terminal event is larger than the buffer
     _ffi.close_quietly(stream)
     return n / took
 
 
 def parsed(run, n):
-    begin, seen = time.perf_counter(), 0
+    """Type and text of every event; the clock stops at the last delta."""
+    begin, seen, length = time.perf_counter(), 0, 0
     for event in run.stream():
         if event.type == "text_delta":
+            length += len(event.text)
             seen += 1
             if seen == n:
                 took = time.perf_counter() - begin
+    assert length > n
     return n / took
 
 
 async def parsed_async(run, n):
-    begin, seen = time.perf_counter(), 0
+    begin, seen, length = time.perf_counter(), 0, 0
     async for event in run.stream():
         if event.type == "text_delta":
+            length += len(event.text)
             seen += 1
             if seen == n:
                 took = time.perf_counter() - begin
+    assert length > n
     return n / took
 
 
 def deliver(directory, n):
     import asyncio
+    import json
     from a3s_code import Agent
     with Agent.create(os.path.join(directory, "agent.acl")) as agent:
         run = Finished(agent, directory, unmerged(True))
-        print("raw", median([raw(run, n) for _ in range(5)]))
-        print("sync", median([parsed(run, n) for _ in range(5)]))
-        print("async", median([asyncio.run(parsed_async(run, n)) for _ in range(5)]))
+        print("raw", median([raw(run, n, len) for _ in range(3)]))
+        print("floor", median([raw(run, n, json.loads) for _ in range(3)]))
+        print("sync", median([parsed(run, n) for _ in range(3)]))
+        print("async", median([asyncio.run(parsed_async(run, n)) for _ in range(3)]))
 
 
 def many(directory, n):
@@ -165,14 +199,15 @@ def many(directory, n):
     with Agent.create(os.path.join(directory, "agent.acl")) as agent:
         runs = [Finished(agent, directory, unmerged(True, f"many-{i:031}")) for i in range(100)]
         rates = []
-        for _ in range(5):
+        for _ in range(3):
             begin = time.perf_counter()
             asyncio.run(all_of(runs))
             rates.append(100 * n / (time.perf_counter() - begin))
         print("many", median(rates))
 
 
-def call(directory, n):
+def call(directory, n, pacer):
+    import ctypes
     from a3s_code import Agent, _ffi
     with Agent.create(os.path.join(directory, "agent.acl")) as agent:
         session = agent.session(os.path.join(directory, "workspace"))
@@ -188,16 +223,22 @@ def call(directory, n):
                 each.append((time.perf_counter() - begin) / times)
             quantiles(name, each)
 
+        nothing = ctypes.PyDLL(pacer).pacer_nothing
+        nothing.restype = None
+        per_call("empty", n, nothing)
         per_call("abi_version", n, lib.abi_version)
         per_call("stream_wake", n, lib.stream_wake, stream)
         per_call("session_info", n // 10, _ffi.call, handle, b"session.info", b"{}")
 
 
 def wake(directory, n, pacer):
-    """From handing in a piece of tool output on a thread of C to the event in a for, and in an async for."""
+    """From handing in a piece of tool output on a thread of C to the event in a for, and in an
+    async for; and from a write of that thread to a socket."""
     import asyncio
     import ctypes
     import json
+    import select
+    import socket
     from a3s_code import Agent, _ffi
     from a3s_code._stream import EventStream
     lib = ctypes.CDLL(pacer)
@@ -233,6 +274,82 @@ def wake(directory, n, pacer):
         asyncio.run(follow(start(agent, control, "async-for"), late))
         lib.pacer_join()
         quantiles("async", late)
+
+    def heard(mine, late):
+        """One read; False at the end."""
+        data, now = os.read(mine.fileno(), 4096), time.monotonic_ns()
+        late += [(now - stamps[int.from_bytes(data[i:i + 4], "little")]) / 1e9 for i in range(0, len(data), 4)]
+        return data != b""
+
+    def plain(late):
+        mine, other = socket.socketpair()
+        lib.pacer_write(other.detach(), n, 1000, stamps)
+        poll = select.poll()
+        poll.register(mine, select.POLLIN)
+        while poll.poll(100) is not None and heard(mine, late):
+            pass
+        mine.close()
+
+    async def in_loop(late):
+        mine, other = socket.socketpair()
+        loop, end = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(mine, lambda: heard(mine, late) or end.set())
+        lib.pacer_write(other.detach(), n, 1000, stamps)
+        await end.wait()
+        loop.remove_reader(mine)
+        mine.close()
+
+    late = []
+    plain(late)
+    lib.pacer_join()
+    quantiles("floor_sync", late)
+    late = []
+    asyncio.run(in_loop(late))
+    lib.pacer_join()
+    quantiles("floor_async", late)
+
+
+def host(directory, n):
+    """n runs of calls of a tool of this program: the time from one call to the next."""
+    import asyncio
+    from a3s_code import Agent
+    at, each = [], []
+
+    def noted(run):
+        if run:  # the first one warms up
+            each.extend(b - a for a, b in zip(at, at[1:]))
+        at.clear()
+
+    def tick(n: int = 0) -> str:
+        at.append(time.perf_counter())
+        return "ticked"
+
+    async def tick_async(n: int = 0) -> str:
+        at.append(time.perf_counter())
+        return "ticked"
+
+    def open_session(agent):
+        return agent.session(os.path.join(directory, "workspace"), unmerged(False))
+
+    with Agent.create(os.path.join(directory, "agent.acl")) as agent:
+        agent.register_tool(tick, name="tick", description="Ticks.", read_only=True)
+        for run in range(n + 1):
+            with open_session(agent) as session:
+                session.send("go on")
+            noted(run)
+    quantiles("sync", each)
+    each.clear()
+
+    async def all_runs():
+        with Agent.create(os.path.join(directory, "agent.acl")) as agent:
+            agent.register_tool(tick_async, name="tick", description="Ticks.", read_only=True)
+            for run in range(n + 1):
+                with open_session(agent) as session:
+                    await session.send_async("go on")
+                noted(run)
+
+    asyncio.run(all_runs())
+    quantiles("async", each)
 
 
 if __name__ == "__main__":

@@ -133,8 +133,8 @@ impl Count {
     }
 }
 
-fn five(mut rate: impl FnMut() -> Result<f64>) -> Result<f64> {
-    let mut rates = (0..5).map(|_| rate()).collect::<Result<Vec<_>>>()?;
+fn three(mut rate: impl FnMut() -> Result<f64>) -> Result<f64> {
+    let mut rates = (0..3).map(|_| rate()).collect::<Result<Vec<_>>>()?;
     Ok(median(&mut rates))
 }
 
@@ -146,14 +146,14 @@ fn deliver(place: &Place, n: usize) -> Result<()> {
     let (events, run) = session.stream("go on", None).wait()?;
     drop(events);
     run.wait()?;
-    let sync = five(|| {
+    let sync = three(|| {
         let mut count = Count::to(n);
         run.events()?.into_iter().for_each(|e| count.event(&e));
         Ok(count.rate)
     })?;
     println!("sync {sync:.1}");
     let tokio = tokio();
-    let asynchronous = five(|| {
+    let asynchronous = three(|| {
         let mut count = Count::to(n);
         let mut events = run.events()?;
         tokio.block_on(async {
@@ -182,7 +182,7 @@ fn many(place: &Place, n: usize) -> Result<()> {
         runs.push(run);
     }
     let tokio = tokio();
-    let rate = five(|| {
+    let rate = three(|| {
         let begin = Instant::now();
         tokio.block_on(async {
             let mut readers = vec![];

@@ -136,7 +136,7 @@ pub fn deliver(place: &Place, n: usize) {
     let mut buf = vec![0_u8; CAP];
     let mut rate = |take: &dyn Fn(&[u8])| {
         let mut rates = vec![];
-        for _ in 0..5 {
+        for _ in 0..3 {
             let stream = open(f.a3s_stream_open, run, "{}");
             let begin = Instant::now();
             let mut needed = 0;
