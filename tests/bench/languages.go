@@ -25,15 +25,15 @@ const (
 	sessions   = 1_000
 )
 
-// pace is a script of one call whose output a thread of the host hands in.
-const pace = "call pace {}\nend\nsay done\nend\n"
+// pace is a script of two runs with one call whose output a thread of the host hands in.
+func pace() string { return strings.Repeat("call pace {}\nend\n"+done(), 2) }
 
-const done = "say done\nend\n"
+func done() string { return "say done\nend\n" }
 
 // part is a piece of the programs, with its rows.
 type part struct {
 	name   string
-	script string
+	script func() string // made when it is played: the children of this program do without
 	n      int
 	rows   []row
 }
@@ -81,22 +81,22 @@ var parts = map[string][]part{
 		{"floor: a call that stays outside Go", "abi_version", true, nanos, nil, map[language]string{inGo: noGap}, "a3s_abi_version through the binding"},
 		{"operation session.info", "session_info", true, micros, nil, nil, "by name, JSON text out; Go: a struct"},
 	}}},
-	"deliver": {{"deliver", words(manyEvents), manyEvents, []row{
+	"deliver": {{"deliver", func() string { return words(manyEvents) }, manyEvents, []row{
 		{"events, raw", "raw", false, perSec, and(all(above(8e6), native...), above(6e6), inPython), nil, "a run that has ended; batches of 256 into one buffer; Python: a bytes object each, Node: a string each, Go: the cursor under package a3s"},
 		{"events, parsed, iterator", "sync", false, perSec, and(all(above(1.5e6), inRust), above(0.6e6), inPython), map[language]string{inC: noParser, inNode: noThread}, "type and text of each are read"},
 		{"events, parsed, async", "async", false, perSec, and(and(all(above(1.5e6), inRust), above(0.8e6), inNode), above(0.5e6), inPython), map[language]string{inC: noParser, inGo: noLoop}, "the same in an event loop: tokio, for await, async for"},
 		{"floor: JSON parser alone", "floor", false, perSec, nil, map[language]string{inC: noParser}, "the raw reading, and serde_json into nothing, JSON.parse, json.loads, json.Unmarshal on each batch"},
-	}}, {"many", words(perSession), perSession, []row{
+	}}, {"many", func() string { return words(perSession) }, perSession, []row{
 		{"events, parsed, 100 sessions", "many", false, perSec, and(all(above(1.5e6), inRust), above(0.4e6), inPython), map[language]string{inC: noParser}, "2,000 of each, read at once in one loop; Go: a goroutine each"},
 	}}},
-	"wake": {{"wake", strings.Repeat(pace, 2), wakes, []row{
+	"wake": {{"wake", pace, wakes, []row{
 		{"wake, blocking", "sync", false, micros, and(all(below(30e-6, 200e-6), native...), below(70e-6, 400e-6), inPython), map[language]string{inNode: noThread}, "p50 / p99 of 1,500 at 1,000 a second: another thread hands in a piece of tool output, until the event is in the loop's body"},
 		{"wake, async", "async", false, micros, and(and(all(below(30e-6, 200e-6), inRust), below(80e-6, 300e-6), inNode), below(70e-6, 400e-6), inPython), map[language]string{inC: noLoop, inGo: noLoop}, "the same in an event loop"},
 		{"wake, bare", "bare", false, micros, all(below(30e-6, 200e-6), inC), map[language]string{inRust: "as C", inNode: "-", inPython: "-", inGo: "-"}, "a3s_stream_wake on one thread to A3S_E_WOKEN on another"},
 		{"floor: a socket, blocking", "floor_sync", false, micros, nil, map[language]string{inNode: noThread}, "a thread writes to a socketpair, the other one waits as for events; Go: a channel"},
 		{"floor: a socket, async", "floor_async", false, micros, nil, map[language]string{inC: noLoop, inGo: noLoop}, "the same in an event loop"},
 	}}},
-	"host": {{"host", ticks(50), hostRuns, []row{
+	"host": {{"host", func() string { return ticks(50) }, hostRuns, []row{
 		{"host request, blocking tool", "sync", false, micros, nil, nil, "p50 / p99 of 980 turns: from one call of a tool of the host that answers at once to the next; reply, result, a turn of the run, request. Go: no frames"},
 		{"host request, async tool", "async", false, micros, nil, map[language]string{inC: noLoop, inGo: noLoop}, "the same, tool and run in an event loop"},
 	}}},
@@ -129,7 +129,7 @@ func compare(b *bench, t *table, name string) error {
 				continue
 			}
 			start := time.Now()
-			got[l], bad[l] = b.play(l, p.name, p.script, p.n)
+			got[l], bad[l] = b.play(l, p.name, p.script(), p.n)
 			fmt.Fprintf(os.Stderr, "bench:   %s, %.1f s\n", l, time.Since(start).Seconds())
 		}
 		t.compared(b, p.name, p.rows, got, bad)
@@ -182,7 +182,7 @@ func first(b *bench, t *table) error {
 	const times = 15
 	got, bad := map[language]map[string][]float64{}, map[language]error{}
 	for _, l := range b.languages {
-		cmd, err := b.command(l, "first", done, 0)
+		cmd, err := b.command(l, "first", done(), 0)
 		if err != nil {
 			bad[l] = err
 			continue
@@ -256,7 +256,7 @@ func loads(b *bench, t *table) error {
 		hosts = append(hosts, l)
 		var took, rss, threads []float64
 		for i := range times + 1 {
-			f, err := b.play(l, "load", done, 0)
+			f, err := b.play(l, "load", done(), 0)
 			if err != nil {
 				bad[l] = err
 				break

@@ -25,7 +25,7 @@ func load(b *bench, t *table) error {
 		if i == 15 {
 			idleFor = 2
 		}
-		got, err := b.play(inPython, "load", done, idleFor)
+		got, err := b.play(inPython, "load", done(), idleFor)
 		if err != nil {
 			t.failed("cold Python process to first session", err)
 			break
