@@ -6,6 +6,7 @@ import atexit
 import os
 import time
 import weakref
+from collections.abc import Mapping
 
 from . import _ffi, _wait
 from ._desk import Desk
@@ -22,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from types import TracebackType
-    from typing import Any, Mapping, Sequence
+    from typing import Any, Sequence
 
     from ._context import Supplied
 
@@ -155,7 +156,7 @@ class Agent(AgentExtensions, UnbuiltAgent, Live):
         """:meth:`resume_session` for asyncio, in a thread of the loop's default executor."""
         from . import _async
 
-        copy = options.copy()
+        copy = _merge(options, {}, {})
         return await _async.in_executor(lambda: self.resume_session(session_id, copy))
 
     def list_sessions(self) -> list[str]:
@@ -172,10 +173,13 @@ class Agent(AgentExtensions, UnbuiltAgent, Live):
 
         Raises:
             ValueError: neither says which store.
+            TypeError: it is no store.
         """
         request: dict[str, Any] = {"cwd": os.getcwd()}
         if session_store is not None:
-            request["session_store"] = session_store.to_wire()
+            options = SessionOptions()
+            options.session_store = session_store
+            request |= options.to_wire()
         params = dumps(request, "agent.list_stored_sessions")
         ids: list[str] = loads(_wait.call(self._handle, b"agent.list_stored_sessions", params))["session_ids"]
         return ids
@@ -216,7 +220,7 @@ class Agent(AgentExtensions, UnbuiltAgent, Live):
         return ""
 
     def _open_session(self, workspace: str | os.PathLike[str], options: SessionOptions) -> Session:
-        spec = _session_request({"workspace": os.fspath(workspace)}, options)
+        spec = _session_request({"workspace": _path("workspace", workspace, "session.open")}, options)
         return self._keep(_ffi.session_open(self._handle, spec), options)
 
     def _keep(self, handle: int, options: SessionOptions) -> Session:
@@ -249,12 +253,21 @@ class Agent(AgentExtensions, UnbuiltAgent, Live):
 
 def _agent_request(config_source: str | os.PathLike[str], env: Mapping[str, str] | None) -> dict[str, Any]:
     seen = os.environ if env is None else env
-    source = os.fspath(config_source)
+    if not isinstance(seen, Mapping):
+        raise bad_type(f"env must map str to str, not {type(seen).__name__}", op="agent.open")
     return {
-        "source" if isinstance(config_source, str) else "acl_path": source,
+        "source" if isinstance(config_source, str) else "acl_path": _path("config_source", config_source, "agent.open"),
         "env": {k: v for k, v in seen.items() if _is_text(k) and _is_text(v)},
         "cwd": os.getcwd(),
     }
+
+
+def _path(name: str, value: str | os.PathLike[str], op: str) -> str:
+    """A path as text."""
+    path = value if isinstance(value, str) else value.__fspath__() if isinstance(value, os.PathLike) else None
+    if not isinstance(path, str):
+        raise bad_type(f"{name} must be a str or a path object, not {type(value).__name__}", op=op)
+    return path
 
 
 def _is_text(value: str) -> bool:

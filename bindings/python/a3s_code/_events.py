@@ -10,14 +10,15 @@ text by itself, and then the whole batch is decoded the plain way.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
-from ._errors import error_from
+from ._errors import bad_type, error_from
 from ._generated import AGENT_EVENT_TYPES_V1, EVENT_ENVELOPE_V1_VERSION
 from ._wire import text as to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Mapping
+    from typing import Any, Callable
 
 _UNSET: Any = object()
 
@@ -240,6 +241,8 @@ class AgentEvent:
 def format_verification_summary(summary: Mapping[str, Any] | str) -> str:
     """A verification summary (a dict, or its JSON text) in one line of words."""
     s = json.loads(summary) if isinstance(summary, str) else summary
+    if not isinstance(s, Mapping):
+        raise bad_type(f"a verification summary is an object or its JSON text, not {type(s).__name__}", op="format_verification_summary")
     reports = s.get("report_count", 0)
     if not reports:
         return "no verification was run"

@@ -6,7 +6,7 @@ import threading
 import weakref
 
 from . import _ffi
-from ._errors import CodeError
+from ._errors import CodeError, bad_type
 from ._events import AgentEvent, decode_batch
 from ._live import Live
 from ._wait import SLICE_MS
@@ -158,6 +158,8 @@ class EventStream(Live):
 
         Returns at once; does nothing if the run or this stream has ended. Calls a3s_run_cancel.
         """
+        if not isinstance(reason, str):
+            raise bad_type(f"reason must be a str, not {type(reason).__name__}", op="run.cancel")
         if self._finalizer.alive:
             _ffi.run_cancel(self._run, reason.encode("utf-8", "replace"))
 
