@@ -32,14 +32,8 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
-// TestThisCheckout fails as soon as one file names another version than VERSION.
-func TestThisCheckout(t *testing.T) {
-	if _, err := sameVersions("../.."); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestVersions changes the version in one place after the other, in a copy of those places.
+// TestVersions: the places of this checkout agree; in a copy, one after the other says
+// something else.
 func TestVersions(t *testing.T) {
 	version, err := os.ReadFile("../../VERSION")
 	if err != nil {
@@ -101,9 +95,9 @@ func TestVersions(t *testing.T) {
 func TestOutside(t *testing.T) {
 	got := outside([]string{
 		"PATH=/usr/bin:/bin", "HOME=/root", "HTTPS_PROXY=http://proxy:1", "A3S_LIB=/usr/lib", "PYTHONPATH=/x", "PWD=/tmp",
-		"MINE=/work/a", "LIST=/usr:/work/a", "DEEP=/work/a/build", "NEAR=/work/ab", "npm_config_cache=/x", "GOFLAGS=-mod=mod", "EMPTY=",
+		"MINE=/work/a", "LIST=/usr:/work/a", "DEEP=/work/a/build", "NEAR=/work/ab", "npm_config_cache=/x", "PKG_CONFIG_PATH=/x", "GOFLAGS=-mod=mod", "EMPTY=",
 	}, "/work/a")
-	want := []string{"PATH=/usr/bin:/bin", "HOME=/root", "HTTPS_PROXY=http://proxy:1", "NEAR=/work/ab", "EMPTY="}
+	want := []string{"PATH=/usr/bin:/bin", "HOME=/root", "HTTPS_PROXY=http://proxy:1", "NEAR=/work/ab", "npm_config_cache=/x", "EMPTY="}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

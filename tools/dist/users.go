@@ -81,7 +81,7 @@ func outside(env []string, folders ...string) []string {
 	var kept []string
 	for _, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
-		drop := strings.HasPrefix(name, "A3S_") || strings.HasPrefix(name, "PKG_CONFIG") || strings.HasPrefix(name, "npm_")
+		drop := strings.HasPrefix(name, "A3S_") || strings.HasPrefix(name, "PKG_CONFIG")
 		for _, n := range []string{"PYTHONPATH", "PYTHONHOME", "NODE_PATH", "NODE_OPTIONS", "LD_LIBRARY_PATH", "LD_PRELOAD", "CARGO_TARGET_DIR", "GOFLAGS", "GOWORK", "CPATH", "LIBRARY_PATH", "PWD", "OLDPWD"} {
 			drop = drop || name == n
 		}
