@@ -3,8 +3,8 @@ answer, and how often they were asked."""
 
 from __future__ import annotations
 
+import json
 import threading
-import time
 from typing import Any, Callable, cast
 
 from a3s_code import Agent, Context, ExtensionError, Session, ToolContext, ToolResult, _ffi
@@ -117,7 +117,7 @@ class Host:
             assert not self._reply(context, raw), "a second answer counted"
 
     def _reply(self, context: Context, raw: Json) -> bool:
-        return _ffi.host_reply(self.desk.agent, context._request, _ffi.json.dumps({"result": raw}).encode())
+        return _ffi.host_reply(self.desk.agent, context._request, json.dumps({"result": raw}).encode())
 
 
 def _tool_result(answer: Json, text: str) -> Any:

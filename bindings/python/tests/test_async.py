@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from a3s_code import Agent, CodeError, EventType, MemorySessionStore, SessionOptions
+from a3s_code import Agent, CodeError, EventStream, EventType, MemorySessionStore, Session, SessionOptions
 from conftest import SLOW, Place
 
 
@@ -82,6 +84,91 @@ def test_a_loop_that_ends_in_the_middle_leaves_nothing(place: Place) -> None:
     began = time.monotonic()
     asyncio.run(main())
     assert session.active_tools() == [] and time.monotonic() - began < 2
+
+
+def test_a_hundred_streams_at_once(place: Place) -> None:
+    agent = place.agent("say " + "word " * 200)
+    before = threading.active_count()
+
+    async def main() -> None:
+        sessions = [agent.session(str(place.workspace)) for _ in range(100)]
+        streams = [session.stream(f"prompt {n}") for n, session in enumerate(sessions)]
+
+        async def follow(stream: EventStream) -> tuple[list[int | None], str | None]:
+            events = [e async for e in stream]
+            return [e.sequence for e in events], events[-1].text
+
+        told = await asyncio.gather(*(follow(stream) for stream in streams))
+        assert all(numbers == list(range(len(numbers))) and text and text.count("word") == 200 for numbers, text in told)
+        assert threading.active_count() == before
+        await asyncio.gather(*(session.close_async() for session in sessions))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("way", ["async for", "async with"])
+def test_a_cancelled_task_cancels_the_run_of_its_stream(place: Place, way: str) -> None:
+    session = place.session(SLOW)
+    begun = asyncio.Event()
+
+    async def follow() -> None:
+        if way == "async for":
+            async for event in session.stream("x"):
+                if event.type == EventType.TEXT_DELTA:
+                    begun.set()
+            return
+        async with session.stream("x") as stream:
+            await stream.__anext__()
+            begun.set()
+            await asyncio.Event().wait()
+
+    async def main() -> None:
+        task = asyncio.ensure_future(follow())
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await settled(session))["status"] == "cancelled"
+        assert (await session.send_async("x")).text == "after"
+
+    asyncio.run(main())
+
+
+def test_a_wait_for_one_event_that_runs_out_leaves_the_run_alone(place: Place) -> None:
+    session = place.session(SLOW)
+
+    async def main() -> None:
+        stream = session.stream("x")
+        while (await asyncio.wait_for(stream.__anext__(), 10)).type != EventType.TEXT_DELTA:
+            pass
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(stream.__anext__(), 0.02)
+        assert session.current_run() is not None
+        session.cancel()
+        rest = [event async for event in stream]
+        assert rest[-1].payload["code"] == "CANCELLED" and rest[0].sequence == 3
+
+    asyncio.run(main())
+
+
+def test_closing_by_hand(place: Place) -> None:
+    agent = place.agent("say x\nend\nsay y\nend\nsay z")
+    with contextlib.closing(agent.session(str(place.workspace))) as session, contextlib.closing(session.stream("x")) as stream:
+        assert [e.type for e in stream][-1] == EventType.AGENT_END
+
+    async def main() -> None:
+        async with contextlib.aclosing(agent.session(str(place.workspace)).stream("x")) as stream:
+            assert [e.type async for e in stream][-1] == EventType.AGENT_END
+
+    asyncio.run(main())
+    assert session.is_closed and stream.closed
+
+
+async def settled(session: Session) -> dict[str, Any]:
+    """The latest run, when it has ended."""
+    while session.current_run() is not None:
+        await asyncio.sleep(0.005)
+    return session.runs()[-1]
 
 
 def test_errors_reach_the_awaiting_task(place: Place) -> None:

@@ -188,7 +188,12 @@ def test_what_belongs_to_the_process_is_not_copied(place: Place, copied: Callabl
     session = opened(place, agent)
     registration = agent.register_session_store("s", FileStore())
     context: list[Context] = []
-    session.register_command("c", "d", lambda args, ctx: context.append(Context.current()) or "")
+
+    def command(args: str, ctx: Json) -> str:
+        context.append(Context.current())
+        return ""
+
+    session.register_command("c", "d", command)
     session.send("/c")
     with session.stream("x") as stream:
         for live in (agent, session, stream, registration, MemorySessionStore(), context[0]):
@@ -306,9 +311,9 @@ def test_a_registration_is_refused_in_words(place: Place) -> None:
         with pytest.raises(TypeError) as err:
             agent.register_extension(kind, spec, handlers)  # type: ignore[arg-type]
         assert isinstance(err.value, CodeError) and err.value.op == "host.register"
-    for kind, spec in (("nothing", {"name": "n"}), ("context", {"name": "n", "odd": 1}), ("context", {"name": "no name"})):
+    for unknown, odd in (("nothing", {"name": "n"}), ("context", {"name": "n", "odd": "1"}), ("context", {"name": "no name"})):
         with pytest.raises(CodeError):
-            agent.register_extension(kind, spec, {})
+            agent.register_extension(unknown, odd, {})
 
 
 def test_no_thread_is_left_by_an_agent(place: Place) -> None:
