@@ -3,11 +3,12 @@
 
 const { fileURLToPath } = require('node:url');
 const { Desk } = require('./desk.js');
-const { badType } = require('./errors.js');
+const { admit, badType, signalOf, unlessAborted } = require('./errors.js');
 const { AgentExtensions } = require('./extensions.js');
 const { library, closeQuietly, whenHeavyGone } = require('./native.js');
 const { agents, refuseToWait, sessionRequest, watch } = require('./options.js');
 const { Session } = require('./session.js');
+const { AGENT, unbuilt } = require('./unbuilt.js');
 const { encode, snake } = require('./wire.js');
 
 const made = Symbol('made by Agent.create');
@@ -31,29 +32,31 @@ class Agent extends AgentExtensions {
   }
 
   static async create(configSource, options) {
-    const request = encode(agentRequest(configSource, options), 'agent.open');
-    return new Agent(made, await library().agentOpenAsync(request));
+    const { signal, ...request } = agentRequest(configSource, options);
+    const text = encode(request, 'agent.open');
+    admit(signal, 'agent.open');
+    return new Agent(made, await unlessAborted(library().agentOpenAsync(text), signal, 'agent.open', closeQuietly));
   }
 
   // --- sessions ---
 
   session(workspace, options) { return this.#open({ workspace }, options, 'sessionAsync'); }
 
-  async sessionAsync(workspace, options) { return this.#openAsync({ workspace }, options); }
+  async sessionAsync(workspace, options, call) { return this.#openAsync({ workspace }, options, call); }
 
   resumeSession(sessionId, options) { return this.#open({ resume: sessionId }, options, 'resumeSessionAsync'); }
 
-  async resumeSessionAsync(sessionId, options) { return this.#openAsync({ resume: sessionId }, options); }
+  async resumeSessionAsync(sessionId, options, call) { return this.#openAsync({ resume: sessionId }, options, call); }
 
   async listSessions() { return this.#now('agent.list_sessions').session_ids; }
 
-  async listStoredSessions(sessionStore) {
+  async listStoredSessions(sessionStore, call) {
     const { session_store: store } = snake({ sessionStore: sessionStore ?? undefined }, 'agent.list_stored_sessions');
-    return (await this.#desk.call(this.#handle, 'agent.list_stored_sessions', { session_store: store, cwd: process.cwd() }, this)).session_ids;
+    return (await this.#desk.call(this.#handle, 'agent.list_stored_sessions', { session_store: store, cwd: process.cwd() }, this, signalOf(call, 'agent.list_stored_sessions'))).session_ids;
   }
 
-  async closeSession(sessionId) {
-    return (await this.#desk.call(this.#handle, 'agent.close_session', { session_id: sessionId }, this)).closed;
+  async closeSession(sessionId, call) {
+    return (await this.#desk.call(this.#handle, 'agent.close_session', { session_id: sessionId }, this, signalOf(call, 'agent.close_session'))).closed;
   }
 
   // --- the end ---
@@ -79,8 +82,12 @@ class Agent extends AgentExtensions {
     return this.#keep(this.#native.sessionOpen(this.#handle, request), options);
   }
 
-  async #openAsync(start, options) {
-    return this.#keep(await this.#native.sessionOpenAsync(this.#handle, sessionRequest(start, options)), options);
+  async #openAsync(start, options, call) {
+    const request = sessionRequest(start, options);
+    const signal = signalOf(call, 'session.open');
+    admit(signal, 'session.open');
+    const handle = await unlessAborted(this.#native.sessionOpenAsync(this.#handle, request), signal, 'session.open', closeQuietly);
+    return this.#keep(handle, options);
   }
 
   #keep(handle, options) {
@@ -99,6 +106,8 @@ class Agent extends AgentExtensions {
   }
 }
 
+unbuilt(Agent, AGENT);
+
 function release(desk, handle) {
   desk.end();
   agents.delete(handle);
@@ -107,9 +116,9 @@ function release(desk, handle) {
 
 function agentRequest(configSource, options = {}) {
   if (typeof options !== 'object' || options === null) throw badType('agent.open', 'options must be an object');
-  const { env = process.env, cwd = process.cwd(), ...rest } = options;
+  const { env = process.env, cwd = process.cwd(), signal, ...rest } = options;
   const source = configSource instanceof URL ? { acl_path: fileURLToPath(configSource) } : { source: configSource };
-  return { ...source, ...snake(rest, 'agent.open'), env: variables(env), cwd };
+  return { ...source, ...snake(rest, 'agent.open'), env: variables(env), cwd, signal };
 }
 
 function variables(env) {

@@ -11,6 +11,8 @@ const { encode } = require('./wire.js');
 const BATCHES = 4;
 // A frame that found the control stream full is lost, but a result is kept until it is taken.
 const SWEEP_MS = 1000;
+// A longer answer is not read on the thread of the event loop.
+const LONG = 64 << 10;
 // How long an operation may take to notice that its agent is gone.
 const LAST_MS = 10_000;
 
@@ -196,7 +198,9 @@ class Desk {
       send: (piece) => native.hostChunkAsync(this.#agent, request.request, piece),
       reply: (answer) => {
         this.#open.delete(request.request);
+        if (answer.length > LONG) return native.hostReplyAsync(this.#agent, request.request, answer);
         native.hostReply(this.#agent, request.request, answer);
+        return undefined;
       },
     });
     if (context !== undefined) this.#open.set(request.request, context);

@@ -1,7 +1,7 @@
 'use strict';
 // Tools that this program calls itself, without a model.
 
-const { refuse } = require('./errors.js');
+const { refuse, signalOf } = require('./errors.js');
 const { ExtensionOwner } = require('./extensions.js');
 const { ToolResult } = require('./results.js');
 const { camel } = require('./wire.js');
@@ -16,7 +16,7 @@ class DirectTools extends ExtensionOwner {
   }
 
   async tool(name, args, options) {
-    return new ToolResult(camel(await this.#call('session.tool', { name, args: args ?? {} }, options?.signal)));
+    return new ToolResult(camel(await this.#call('session.tool', { name, args: args ?? {} }, signalOf(options, 'session.tool'))));
   }
 
   readFile(path, options) {

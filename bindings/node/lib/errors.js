@@ -52,6 +52,14 @@ function badValue(op, message, field) {
   return refuse(field ? 'SESSION_CONFIGURATION_ERROR' : 'INVALID_REQUEST', op, message, field ? { reason: 'bad_value', field } : { reason: 'bad_value' });
 }
 
+/** The signal among the options of a call. */
+function signalOf(options, op) {
+  if (options === undefined || options === null) return undefined;
+  if (typeof options !== 'object' || Array.isArray(options)) throw badType(op, `the options of a call are an object {signal}, not ${Array.isArray(options) ? 'a list' : `a ${typeof options}`}`);
+  if (typeof options.addEventListener === 'function') throw badType(op, 'give the signal as {signal}');
+  return options.signal ?? undefined;
+}
+
 /** Refuses what is no AbortSignal, and to begin what an aborted one has ended already. */
 function admit(signal, op) {
   if (signal === undefined || signal === null) return;
@@ -67,4 +75,25 @@ function withCause(error, signal) {
   return error;
 }
 
-module.exports = { CodeError, errorFrom, refuse, badType, badValue, admit, withCause };
+/**
+ * What the promise gives, unless the signal is aborted before: then its CANCELLED, and drop gets
+ * what comes all the same. For what the library cannot stop.
+ */
+function unlessAborted(promise, signal, op, drop) {
+  if (signal === undefined || signal === null) return promise;
+  return new Promise((resolve, reject) => {
+    let gone = false;
+    const abort = () => {
+      gone = true;
+      reject(withCause(refuse('CANCELLED', op, 'Cancelled: the signal was aborted'), signal));
+    };
+    const settle = (end) => (value) => {
+      signal.removeEventListener('abort', abort);
+      end(value);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(settle((value) => (gone ? drop(value) : resolve(value))), settle(reject));
+  });
+}
+
+module.exports = { CodeError, errorFrom, refuse, badType, badValue, admit, signalOf, unlessAborted, withCause };

@@ -101,12 +101,19 @@ class Extension {
  * is nothing to cancel.
  */
 function serve(extension, request, host) {
+  const refused = (err) => {
+    if (err.code !== 'INVALID_REQUEST') return; // it was withdrawn meanwhile, and nobody waits for the answer
+    try {
+      host.reply(failed(err)); // the answer was too long or too deep: the request is still open
+    } catch {
+      // now it is withdrawn
+    }
+  };
   const reply = (answer) => {
     try {
-      host.reply(answer);
+      host.reply(answer)?.catch(refused);
     } catch (err) {
-      if (err.code === 'INVALID_REQUEST') host.reply(failed(err)); // too long or too deep: the request is still open
-      // else it was withdrawn meanwhile, and nobody waits for the answer
+      refused(err);
     }
   };
   const op = extension?.ops[request.op];

@@ -2,13 +2,14 @@
 // A conversation in a workspace.
 
 const { DirectTools } = require('./direct.js');
-const { admit, badType } = require('./errors.js');
+const { admit, badType, signalOf } = require('./errors.js');
 const { eventFrom } = require('./events.js');
 const { BLOCKING } = require('./generated.js');
 const { library, closeQuietly, whenHeavyGone } = require('./native.js');
 const { refuseToWait } = require('./options.js');
 const { AgentResult } = require('./results.js');
 const { EventStream } = require('./stream.js');
+const { SESSION, unbuilt } = require('./unbuilt.js');
 const { camel, encode, messageFrom, messageTo } = require('./wire.js');
 
 /** A conversation in a workspace, under a policy. Made by an Agent. See index.d.ts. */
@@ -48,7 +49,7 @@ class Session extends DirectTools {
   // --- conversation ---
 
   async send(request, history, options) {
-    return new AgentResult(await this.#call('session.send', runRequest(request, history), options?.signal));
+    return new AgentResult(await this.#call('session.send', runRequest(request, history), signalOf(options, 'session.send')));
   }
 
   run(request, history, options) { return this.send(request, history, options); }
@@ -56,9 +57,10 @@ class Session extends DirectTools {
   sendRequest(request, options) { return this.send(request, undefined, options); }
 
   async stream(request, history, options) {
-    admit(options?.signal, 'run.start');
+    const signal = signalOf(options, 'run.start');
+    admit(signal, 'run.start');
     const run = this.#native.runStart(this.#handle, encode(runRequest(request, history), 'run.start'));
-    return new EventStream(this, run, options?.signal);
+    return new EventStream(this, run, signal);
   }
 
   streamRequest(request, options) { return this.stream(request, undefined, options); }
@@ -71,14 +73,14 @@ class Session extends DirectTools {
 
   async cancelRun(runId) { return (await this.#call('session.cancel_run', { run_id: runId })).cancelled; }
 
-  async save(options) { await this.#call('session.save', {}, options?.signal); }
+  async save(options) { await this.#call('session.save', {}, signalOf(options, 'session.save')); }
 
   close() {
     refuseToWait('session.close', { sessionStore: this.#store }, 'closeAsync');
     this.#now('session.close');
   }
 
-  async closeAsync() { await this.#call('session.close', {}); }
+  async closeAsync(options) { await this.#call('session.close', {}, signalOf(options, 'session.close')); }
 
   // --- runs ---
 
@@ -104,7 +106,7 @@ class Session extends DirectTools {
     return this.#now('session.get_artifact', { uri }).artifact ?? null;
   }
 
-  async getArtifactAsync(uri) { return (await this.#call('session.get_artifact', { uri })).artifact ?? null; }
+  async getArtifactAsync(uri, options) { return (await this.#call('session.get_artifact', { uri }, signalOf(options, 'session.get_artifact'))).artifact ?? null; }
 
   // --- questions ---
 
@@ -143,6 +145,8 @@ class Session extends DirectTools {
     return BLOCKING.has(method) || this.#store?.kind === 'host' ? this.#desk.call(this.#handle, method, params, this, signal) : this.#now(method, params);
   }
 }
+
+unbuilt(Session, SESSION);
 
 /** The request object of a run. */
 function runRequest(request, history) {

@@ -35,7 +35,9 @@ function members(name) {
   return [...body.matchAll(/^ {2}(?:readonly )?(\[Symbol\.\w+\]|\w+)\??[(<:]/gm)].map((m) => m[1]).filter((n) => n !== 'constructor');
 }
 
-const written = (prototype) => Reflect.ownKeys(prototype).map((k) => (k === Symbol.asyncDispose ? '[Symbol.asyncDispose]' : k === Symbol.asyncIterator ? '[Symbol.asyncIterator]' : k === Symbol.dispose ? '[Symbol.dispose]' : k)).filter((k) => k !== 'constructor');
+const { AGENT, SESSION } = internal('unbuilt');
+const unbuilt = new Set([...AGENT, ...SESSION]);
+const written = (prototype) => Reflect.ownKeys(prototype).filter((k) => !unbuilt.has(k)).map((k) => (k === Symbol.asyncDispose ? '[Symbol.asyncDispose]' : k === Symbol.asyncIterator ? '[Symbol.asyncIterator]' : k === Symbol.dispose ? '[Symbol.dispose]' : k)).filter((k) => k !== 'constructor');
 
 const INHERITED = { Agent: ['ExtensionOwner', 'AgentExtensions'], Session: ['ExtensionOwner'], EventStream: [], Registration: [], HostSessionStore: ['Registration'] };
 
@@ -52,4 +54,14 @@ test('statuses, kinds and codes agree', () => {
   const { Status, KINDS, CODES } = internal('generated');
   for (const kind of Object.values(CODES)) assert.ok(Object.hasOwn(KINDS, kind), kind);
   for (const status of Object.values(KINDS)) assert.ok(Object.values(Status).includes(status), status);
+});
+
+test('what is not built says so, and is not declared', () => {
+  for (const [Class, names] of [[a3s.Agent, AGENT], [a3s.Session, SESSION]]) {
+    for (const name of names) {
+      assert.throws(() => Class.prototype[name](), (err) => err instanceof a3s.CodeError && err.code === 'UNSUPPORTED_OPERATION' && err.kind === 'unsupported' && err.message.includes(name), name);
+      assert.ok(!new RegExp(`^ {2}${name}\\b`, 'm').test(text), name);
+      assert.ok(!Object.keys(Class.prototype).includes(name));
+    }
+  }
 });

@@ -2,7 +2,7 @@
 
 import type { SessionOptions, SessionStore } from '../generated.js';
 import { AgentExtensions } from './extensions.js';
-import type { AgentOptions } from './options.js';
+import type { AgentOptions, CallOptions } from './options.js';
 import type { Session } from './session.js';
 
 /** A configuration that was read, with the models, tools and stores it names. Its sessions share it. */
@@ -26,7 +26,7 @@ export declare class Agent extends AgentExtensions {
    *
    * @throws {CodeError} SESSION_CONFIGURATION_ERROR (a `RangeError` or `TypeError` for a bad value), SESSION_CLOSED, SESSION_BUSY
    */
-  sessionAsync(workspace: string, options?: SessionOptions | null): Promise<Session>;
+  sessionAsync(workspace: string, options?: SessionOptions | null, call?: CallOptions): Promise<Session>;
   /** @deprecated it holds up the event loop; use `resumeSessionAsync` */
   resumeSession(sessionId: string, options: SessionOptions): Session;
   /**
@@ -35,13 +35,13 @@ export declare class Agent extends AgentExtensions {
    *
    * @throws {CodeError} SESSION_ERROR if there is no such session, SESSION_BUSY if it is open elsewhere
    */
-  resumeSessionAsync(sessionId: string, options: SessionOptions): Promise<Session>;
+  resumeSessionAsync(sessionId: string, options: SessionOptions, call?: CallOptions): Promise<Session>;
   /** Ids of the sessions that are open, sorted. */
   listSessions(): Promise<string[]>;
   /** Ids of the sessions kept in a store, open or not, sorted; a session that was never saved is among them. Without a store it looks into that of the configuration. */
-  listStoredSessions(sessionStore?: SessionStore | null): Promise<string[]>;
+  listStoredSessions(sessionStore?: SessionStore | null, call?: CallOptions): Promise<string[]>;
   /** Closes one session by its id; false if it is not open. */
-  closeSession(sessionId: string): Promise<boolean>;
+  closeSession(sessionId: string, call?: CallOptions): Promise<boolean>;
   /** Closes every session and the agent. Saves nothing. May be called twice. */
   close(): Promise<void>;
   isClosed(): boolean;

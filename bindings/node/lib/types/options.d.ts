@@ -29,11 +29,17 @@ export interface AgentOptions {
   env?: Record<string, string | undefined>;
   /** What relative paths of the configuration are relative to; default the current folder. */
   cwd?: string;
+  /** Gives up the opening; what was opened already is closed again. */
+  signal?: AbortSignal | null;
   /** Limits of the whole process: the first agent sets them. */
   limits?: { gcPercent?: number; memoryBytes?: number; threads?: number };
 }
 
-/** What ends an operation early. It then rejects with code CANCELLED, once the library has stopped it. */
+/**
+ * What ends an operation early. It then rejects with code CANCELLED and the signal's reason as its
+ * `cause`, once the library has stopped it. An opening is given up at once, and closed again when
+ * it is done; a close goes on in the background.
+ */
 export interface CallOptions {
   signal?: AbortSignal | null;
 }

@@ -84,7 +84,7 @@ export declare class Session extends ExtensionOwner {
    */
   close(): void;
   /** Ends the session: cancels its run, rejects its questions, ends its processes. Bounded by about 10 seconds. Does not save. */
-  closeAsync(): Promise<void>;
+  closeAsync(options?: CallOptions): Promise<void>;
 
   /** The runs that are kept, oldest first. */
   runs(): Promise<RunSnapshot[]>;
@@ -102,7 +102,7 @@ export declare class Session extends ExtensionOwner {
   traceEvents(): TraceEvent[];
   /** A long output by its URI; null if there is none. It reads from the session's store. */
   getArtifact(uri: string): ToolArtifact | null;
-  getArtifactAsync(uri: string): Promise<ToolArtifact | null>;
+  getArtifactAsync(uri: string, options?: CallOptions): Promise<ToolArtifact | null>;
 
   /** The calls that wait for an answer. */
   pendingConfirmations(): Promise<PendingConfirmation[]>;
