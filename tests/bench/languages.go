@@ -77,7 +77,7 @@ var parts = map[string][]part{
 	"call": {{"call", done, 20_000, []row{
 		{"a call into Go", "stream_wake", true, nanos, and(and(all(below(70e-9), native...), below(100e-9), inNode), below(350e-9), inPython), map[language]string{inGo: noGap},
 			"a3s_stream_wake through the binding: it looks up a handle and sets a flag; p50 of 51 rounds of 20,000"},
-		{"floor: an empty function", "empty", true, nanos, nil, map[language]string{inRust: "as C", inGo: noGap}, "C: exported by a Go library of its own; Node: N-API, Python: ctypes PyDLL, both a function of C"},
+		{"floor: an empty function", "empty", true, nanos, nil, map[language]string{inRust: "as C", inGo: noGap}, "what such a call costs at least. C: a function of an empty Go library; Node: N-API, Python: ctypes PyDLL, both a function of C that takes a handle and gives a status"},
 		{"floor: a call that stays outside Go", "abi_version", true, nanos, nil, map[language]string{inGo: noGap}, "a3s_abi_version through the binding"},
 		{"operation session.info", "session_info", true, micros, nil, nil, "by name, JSON text out; Go: a struct"},
 	}}},

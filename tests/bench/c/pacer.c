@@ -97,4 +97,7 @@ void pacer_seen(void) { atomic_fetch_add(&pacer.seen, 1); }
 
 void pacer_join(void) { pthread_join(pacer.thread, NULL); }
 
-void pacer_nothing(void) {}
+int32_t pacer_nothing(uint64_t handle) {
+	(void)handle;
+	return 0;
+}

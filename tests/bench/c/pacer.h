@@ -26,7 +26,7 @@ void pacer_seen(void);
 /* pacer_join waits for the thread. */
 void pacer_join(void);
 
-/* pacer_nothing does nothing: what calling costs. */
-void pacer_nothing(void);
+/* pacer_nothing takes a handle and gives a status, and does nothing: what calling costs. */
+int32_t pacer_nothing(uint64_t handle);
 
 #endif

@@ -154,7 +154,7 @@ const parts = {
       quantiles(name, each);
     };
     const { nothing } = require(pacer);
-    perCall('empty', n, () => nothing());
+    perCall('empty', n, () => nothing(stream));
     perCall('abi_version', n, () => native.abiVersion());
     perCall('stream_wake', n, () => native.streamWake(stream));
     perCall('session_info', n / 10, () => native.call(session, 'session.info', '{}', 0));

@@ -224,8 +224,8 @@ def call(directory, n, pacer):
             quantiles(name, each)
 
         nothing = ctypes.PyDLL(pacer).pacer_nothing
-        nothing.restype = None
-        per_call("empty", n, nothing)
+        nothing.restype, nothing.argtypes = ctypes.c_int32, (ctypes.c_uint64,)
+        per_call("empty", n, nothing, stream)
         per_call("abi_version", n, lib.abi_version)
         per_call("stream_wake", n, lib.stream_wake, stream)
         per_call("session_info", n // 10, _ffi.call, handle, b"session.info", b"{}")
