@@ -1,7 +1,7 @@
 'use strict';
 // Events as a host sees them.
 
-const { errorFrom } = require('./errors.js');
+const { badType, badValue, errorFrom } = require('./errors.js');
 const { AGENT_EVENT_TYPES_V1, EVENT_ENVELOPE_V1_VERSION } = require('./generated.js');
 
 // Which payload field each convenience field reads, by type. A type that is not here has none.
@@ -98,13 +98,22 @@ function eventEnvelopeV1Version() {
 
 /** A verification summary (an object, or its JSON text) in one line of words. */
 function formatVerificationSummary(summary) {
-  const s = typeof summary === 'string' ? JSON.parse(summary) : summary;
+  const s = typeof summary === 'string' ? parsed(summary) : summary;
+  if (typeof s !== 'object' || s === null) throw badType('verification.format', `a verification summary is an object or its JSON text, not ${s === null ? 'null' : `a ${typeof s}`}`);
   const reports = s.report_count ?? 0;
   if (!reports) return 'no verification was run';
   const parts = [`${reports} report${reports === 1 ? '' : 's'}`, `${s.required_check_count ?? 0} required checks`];
   const counted = { pending_required_check_count: 'pending', failed_check_count: 'failed', residual_risk_count: 'residual risks' };
   for (const [key, words] of Object.entries(counted)) if (s[key]) parts.push(`${s[key]} ${words}`);
   return `verification ${s.status ?? 'skipped'}: ${parts.join(', ')}`;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch (err) {
+    throw badValue('verification.format', `a verification summary is an object or its JSON text: ${err.message}`);
+  }
 }
 
 module.exports = { AgentEvent, eventFrom, agentEventTypesV1, eventEnvelopeV1Version, formatVerificationSummary };

@@ -109,6 +109,7 @@ class ExtensionOwner {
 
   /** Withdraws an extension registered here; false if there is none. */
   unregisterExtension(kind, name) {
+    for (const [what, value] of [['kind', kind], ['name', name]]) if (typeof value !== 'string') throw badType('host.unregister', `the ${what} is a string, not a ${typeof value}`);
     const extension = this.#own.get(key(kind, name));
     if (extension === undefined) return false;
     this.#withdraw(extension);
@@ -182,7 +183,7 @@ function optionsOf(method, options, names) {
 }
 
 function key(kind, name) {
-  return `${String(kind)}\0${String(name)}`;
+  return `${kind}\0${name}`;
 }
 
 module.exports = { AgentExtensions, ExtensionOwner, HostSessionStore, HostWorkspaceBackend, Registration };
