@@ -31,6 +31,12 @@ func TestFor(t *testing.T) {
 		if got := r.Names(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+		checked, _ := tool.NewRegistry()
+		for _, b := range For(c.ws) {
+			if err := checked.Add(b); err != nil { // as a tool of the host, which is checked
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
 		for _, s := range r.Specs() {
 			if len(s.Description) < 60 {
 				t.Errorf("%s says too little: %q", s.Name, s.Description)
