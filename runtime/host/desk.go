@@ -25,6 +25,8 @@ type Request struct {
 	// Lasting questions are not withdrawn when their session closes: a store is asked
 	// until the last fact is written.
 	Lasting bool
+	// Max bounds the result in bytes; 0 is DefaultResult.
+	Max int
 	// To hears this question, and its withdrawal, instead of the desk's sender: an
 	// extension that lives in the process itself needs no frames. Nil is the desk's.
 	To Sender
@@ -55,7 +57,8 @@ type waiting struct {
 	direct  bool // the request says who hears it
 	send    Sender
 	chunks  chan json.RawMessage
-	reply   chan json.RawMessage
+	limit   int           // bytes of a result
+	reply   chan answer   // capacity 1
 	end     chan ending   // capacity 1
 	gone    chan struct{} // closed when the asker left
 }
@@ -80,13 +83,17 @@ func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) 
 	if err := ctx.Err(); err != nil {
 		return nil, fault.From("host."+r.Kind, context.Cause(ctx))
 	}
+	if r.Max <= 0 {
+		r.Max = DefaultResult
+	}
 	w := &waiting{
 		session: r.SessionID,
 		lasting: r.Lasting,
 		direct:  r.To != nil,
 		send:    d.send,
 		chunks:  make(chan json.RawMessage, 64),
-		reply:   make(chan json.RawMessage, 1),
+		limit:   r.Max,
+		reply:   make(chan answer, 1),
 		end:     make(chan ending, 1),
 		gone:    make(chan struct{}),
 	}
@@ -109,9 +116,9 @@ func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) 
 			if chunk != nil {
 				chunk(c)
 			}
-		case b := <-w.reply:
+		case a := <-w.reply:
 			drainChunks(w, chunk)
-			return decodeReply(b)
+			return a.result, a.err
 		case e := <-w.end:
 			w.send.Cancel(r.ID, e.reason)
 			return nil, e.err
@@ -167,8 +174,14 @@ func (d *Desk) take(id uint64) *waiting {
 
 // Chunk hands in progress of a request. It waits while the asker is 64 chunks behind.
 func (d *Desk) Chunk(id uint64, b []byte) error {
-	if err := checkReply("host.chunk", b); err != nil {
+	if err := checkSize("host.chunk", b); err != nil {
 		return err
+	}
+	if err := checkText("host.chunk", b); err != nil {
+		return err
+	}
+	if !json.Valid(b) {
+		return noJSON("host.chunk")
 	}
 	d.mu.Lock()
 	w := d.open[id]
@@ -187,17 +200,26 @@ func (d *Desk) Chunk(id uint64, b []byte) error {
 // Reply answers a request. Exactly one reply counts: a second or late one is
 // fault.NotFound.
 func (d *Desk) Reply(id uint64, b []byte) error {
-	if err := checkReply("host.reply", b); err != nil {
+	if err := checkSize("host.reply", b); err != nil {
 		return err
 	}
-	if err := check("host.reply", b); err != nil {
-		return err
-	}
-	w := d.take(id)
+	d.mu.Lock()
+	w := d.open[id]
+	d.mu.Unlock()
 	if w == nil {
 		return notOpen("host.reply", id)
 	}
-	w.reply <- append(json.RawMessage(nil), b...)
+	a := answer{err: garbage("the answer has %d bytes, more than %d", len(b)-envelope, w.limit)}
+	if len(b) <= max(w.limit, DefaultResult)+envelope { // a larger one is not worth reading
+		var err error
+		if a, err = decodeReply("host.reply", b); err != nil {
+			return err
+		}
+	}
+	if d.take(id) == nil {
+		return notOpen("host.reply", id) // another answer was faster
+	}
+	w.reply <- a
 	return nil
 }
 

@@ -163,6 +163,9 @@ func TestReplies(t *testing.T) {
 		{"a failure with all", `{"error":{"type":"E","message":"m","kind":"conflict","retryable":true,"retry_after_ms":5,"details":{"a":1}}}`, "",
 			&host.Failure{Type: "E", Message: "m", Kind: "conflict", Retryable: true, RetryAfterMS: 5}},
 		{"a negative wait", `{"error":{"type":"E","message":"m","retry_after_ms":-5}}`, "", &host.Failure{Type: "E", Message: "m"}},
+		{"too much", `{"result":"` + strings.Repeat("x", 2<<20) + `"}`, "", &host.Failure{Type: "InvalidReply", Message: "the answer has 2097154 bytes, more than 1048576"}},
+		{"too much to be read at all", `{"result":` + strings.Repeat("[", 2<<20), "", &host.Failure{Type: "InvalidReply", Message: "the answer has 2097151 bytes, more than 1048576"}},
+		{"an error that is none", `{"error":5}`, "", &host.Failure{Type: "InvalidReply", Message: "the error cannot be read: json: cannot unmarshal number into Go value of type host.Failure"}},
 		{"a long message", `{"error":{"type":"E","message":"` + strings.Repeat("ä", 5000) + `"}}`, "", &host.Failure{Type: "E", Message: strings.Repeat("ä", 4096)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -124,7 +124,7 @@ func (l *Line) Ask(ctx context.Context, q Question, into any) error {
 			cancel(broken)
 		}
 	}
-	r := Request{Kind: l.kind, Name: l.name, Op: q.Op, Params: params, SessionID: q.SessionID, Deadline: q.Deadline, Lasting: q.Lasting, To: l.to}
+	r := Request{Kind: l.kind, Name: l.name, Op: q.Op, Params: params, SessionID: q.SessionID, Deadline: q.Deadline, Lasting: q.Lasting, Max: q.Max, To: l.to}
 	reply, err := l.desk.Ask(ctx, r, chunk)
 	switch {
 	case broken != nil:

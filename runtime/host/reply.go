@@ -19,20 +19,27 @@ const (
 	DefaultResult = 1 << 20
 )
 
-func checkReply(op string, b []byte) error {
+// envelope is what stands around a result: {"result":}.
+const envelope = 11
+
+func checkSize(op string, b []byte) error {
 	if len(b) > maxReply {
 		return fault.New(fault.Limit, op, "the answer has %d bytes, more than %d", len(b), maxReply)
 	}
+	return nil
+}
+
+func checkText(op string, b []byte) error {
 	switch {
 	case !utf8.Valid(b):
 		return fault.New(fault.Invalid, op, "the answer is not valid UTF-8")
 	case depth(b) > maxDepth:
 		return fault.New(fault.Invalid, op, "the answer is nested deeper than %d levels", maxDepth)
-	case !json.Valid(b):
-		return fault.New(fault.Invalid, op, "the answer is not valid JSON")
 	}
 	return nil
 }
+
+func noJSON(op string) error { return fault.New(fault.Invalid, op, "the answer is not valid JSON") }
 
 // depth gives the deepest nesting of brackets outside strings.
 func depth(b []byte) int {
@@ -84,36 +91,44 @@ type Reply struct {
 	Error  *Failure        `json:"error,omitempty"`
 }
 
-// check refuses an answer that is neither of the two, so that it does not use up the one
-// answer of a request.
-func check(op string, b []byte) error {
+// answer is a reply that was read: the result, or why there is none.
+type answer struct {
+	result json.RawMessage
+	err    error
+}
+
+// decodeReply reads a reply. One that is neither of the two is refused, so that it does
+// not use up the one answer of a request.
+func decodeReply(op string, b []byte) (answer, error) {
+	if err := checkText(op, b); err != nil {
+		return answer{}, err
+	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(b, &keys); err != nil {
-		return fault.New(fault.Invalid, op, "the answer is no JSON object").With("reason", fault.BadType)
+		if !json.Valid(b) {
+			return answer{}, noJSON(op)
+		}
+		return answer{}, fault.New(fault.Invalid, op, "the answer is no JSON object").With("reason", fault.BadType)
 	}
 	for k := range keys {
 		if k != "result" && k != "error" {
-			return fault.New(fault.Invalid, op, "unknown field %q: an answer is {\"result\": ...} or {\"error\": {...}}", k).With("field", k).With("reason", fault.BadValue)
+			return answer{}, fault.New(fault.Invalid, op, "unknown field %q: an answer is {\"result\": ...} or {\"error\": {...}}", k).With("field", k).With("reason", fault.BadValue)
 		}
 	}
 	if len(keys) != 1 {
-		return fault.New(fault.Invalid, op, "an answer has either result or error").With("reason", fault.BadValue)
+		return answer{}, fault.New(fault.Invalid, op, "an answer has either result or error").With("reason", fault.BadValue)
 	}
-	return nil
-}
-
-func decodeReply(b []byte) (json.RawMessage, error) {
-	var r Reply
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, garbage("the reply is not an object with result or error: %v", err)
+	if result, ok := keys["result"]; ok {
+		return answer{result: result}, nil
 	}
-	if r.Error != nil {
-		return nil, r.Error.bounded()
+	var f *Failure
+	switch err := json.Unmarshal(keys["error"], &f); {
+	case err != nil:
+		return answer{err: garbage("the error cannot be read: %v", err)}, nil
+	case f == nil:
+		return answer{err: garbage("the reply has neither result nor error")}, nil
 	}
-	if r.Result == nil {
-		return nil, garbage("the reply has neither result nor error")
-	}
-	return r.Result, nil
+	return answer{err: f.bounded()}, nil
 }
 
 // maxMessage bounds what a failure says: it goes to models, logs and journals.
