@@ -62,6 +62,21 @@ class EventStream {
     return { value: this.#take(), done: false };
   }
 
+  /** What is there, as lists of events: for programs that handle a great many. */
+  async* batches() {
+    try {
+      for (;;) {
+        const { value, done } = await this.next();
+        if (done) return;
+        const rest = this.#batch.slice(this.#at).map(eventFrom);
+        this.#at = this.#batch.length;
+        yield [value, ...rest];
+      }
+    } finally {
+      this.close();
+    }
+  }
+
   #take() {
     return eventFrom(this.#batch[this.#at++]);
   }

@@ -156,9 +156,9 @@ static void forget(addon *a, uint64_t handle)
 
 void addon_note(addon *a, const a3s_entry *e, const a3s_job *j)
 {
-	if (strcmp(e->name, "agentOpen") == 0 && j->status >= 0)
+	if (e->invoke == invoke_agent_open && j->status >= 0)
 		remember(a, j->number);
-	else if (strcmp(e->name, "close") == 0)
+	else if (e->invoke == invoke_close)
 		forget(a, j->in[0].number);
 }
 
@@ -204,7 +204,8 @@ static napi_value call_now(napi_env env, napi_callback_info info)
 			result = addon_result(env, e, &j);
 	}
 	addon_free_args(&j);
-	t->buf_free(&j.text);
+	if (j.text.ptr != NULL)
+		t->buf_free(&j.text);
 	return result;
 }
 

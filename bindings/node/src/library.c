@@ -1,6 +1,7 @@
 /* Finds the library's functions. The one file that touches dlopen. */
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 static uv_once_t once = UV_ONCE_INIT;
 static uv_mutex_t lock;
 static a3s_table table;
-static a3s_table *loaded; /* guarded by lock */
+static _Atomic(const a3s_table *) loaded; /* set under lock, once */
 
 static void make_lock(void) { uv_mutex_init(&lock); }
 
@@ -102,18 +103,10 @@ const a3s_table *library_load(const char *path, a3s_refusal *why)
 {
 	uv_once(&once, make_lock);
 	uv_mutex_lock(&lock);
-	if (loaded == NULL && open_at(path, why))
-		loaded = &table;
-	const a3s_table *t = loaded;
+	if (library_table() == NULL && open_at(path, why))
+		atomic_store_explicit(&loaded, &table, memory_order_release);
 	uv_mutex_unlock(&lock);
-	return t;
+	return library_table();
 }
 
-const a3s_table *library_table(void)
-{
-	uv_once(&once, make_lock);
-	uv_mutex_lock(&lock);
-	const a3s_table *t = loaded;
-	uv_mutex_unlock(&lock);
-	return t;
-}
+const a3s_table *library_table(void) { return atomic_load_explicit(&loaded, memory_order_acquire); }

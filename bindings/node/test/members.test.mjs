@@ -58,7 +58,7 @@ const MEMBERS = {
     close: [[], 'works'], isClosed: [[], 'works'], warnings: [[], 'works'], [Symbol.asyncDispose]: [[], 'works'],
   },
   EventStream: {
-    next: [[], 'works'], return: [[5], 'works'], throw: [[new CodeErrorLike()], 'throws'], cancel: [['x'], 'works'], close: [[], 'works'], closed: 'getter',
+    next: [[], 'works'], batches: [[], 'works'], return: [[5], 'works'], throw: [[new CodeErrorLike()], 'throws'], cancel: [['x'], 'works'], close: [[], 'works'], closed: 'getter',
     [Symbol.asyncIterator]: [[], 'works'], [Symbol.asyncDispose]: [[], 'works'],
   },
   Registration: { close: [[], 'works'], [Symbol.dispose]: [[], 'works'] },

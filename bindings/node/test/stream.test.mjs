@@ -28,6 +28,22 @@ test('events asked for at once come in order', async () => {
   assert.equal(asked.at(-1).done, true);
 });
 
+test('batches are the same events', async () => {
+  const session = await new Place().session(`${'say one two\n'.repeat(300)}end\n`.repeat(2), { hostEnv: { sequentialIdPrefix: 'x' } });
+  const all = [];
+  let lists = 0;
+  for await (const batch of (await session.stream('go')).batches()) {
+    assert.ok(Array.isArray(batch) && batch.length > 0);
+    all.push(...batch);
+    lists++;
+  }
+  assert.deepEqual(all.map((e) => e.sequence), all.map((_, i) => i));
+  assert.ok(lists < all.length && all.at(-1).type === 'agent_end');
+  const left = await session.stream('go');
+  for await (const batch of left.batches()) if (batch.length > 0) break;
+  assert.equal(left.closed, true);
+});
+
 test('leaving the loop leaves the run', async () => {
   const session = await new Place().session('say a\nwait 50\nsay b\nend');
   const stream = await session.stream('go');

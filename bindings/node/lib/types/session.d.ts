@@ -24,6 +24,8 @@ export declare class EventStream implements AsyncIterableIterator<AgentEvent> {
   return(value?: unknown): Promise<IteratorResult<AgentEvent, undefined>>;
   throw(error?: unknown): Promise<IteratorResult<AgentEvent, undefined>>;
   [Symbol.asyncIterator](): this;
+  /** The same events, as many at once as there are: for a program that handles a great many. Leaving it early closes the stream. */
+  batches(): AsyncIterableIterator<AgentEvent[]>;
   /** Asks the run to stop; it ends with one `error` event with code CANCELLED. Returns at once. */
   cancel(reason?: string): void;
   /** Ends the stream; the run goes on. May be called twice. */
