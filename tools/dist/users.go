@@ -205,11 +205,13 @@ func (r *release) useGo() error {
 	if err != nil {
 		return err
 	}
-	have, err := run(dir, nil, "go", "env", "GOMODCACHE")
+	set, err := run(dir, nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
 		return err
 	}
-	env := r.elsewhere("GOPROXY=file://"+proxy+",file://"+filepath.Join(have, "cache", "download"), "GONOSUMDB=*", "GOFLAGS=-mod=mod -trimpath", "GOMODCACHE="+filepath.Join(r.scratch, "modcache"))
+	have, others, _ := strings.Cut(set, "\n")
+	// What the library was built with is at hand; only go.mod files of what it does not link are not.
+	env := r.elsewhere("GOPROXY=file://"+proxy+",file://"+filepath.Join(have, "cache", "download")+","+others, "GONOSUMDB=*", "GOFLAGS=-mod=mod -trimpath", "GOMODCACHE="+filepath.Join(r.scratch, "modcache"))
 	for _, args := range [][]string{
 		{"mod", "init", "example.com/user"},
 		{"get", modulePath + "@v" + r.version},
