@@ -40,7 +40,7 @@ class Agent(AgentExtensions, UnbuiltAgent, Live):
     ``async with``) to close it; an agent that is still open is closed when the interpreter ends.
     """
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: _ffi.Handle) -> None:
         self._handle = handle
         self._desk = Desk(handle)
         self._supplied: dict[tuple[str, str], Supplied] = {}
@@ -223,7 +223,7 @@ class Agent(AgentExtensions, UnbuiltAgent, Live):
         spec = _session_request({"workspace": _path("workspace", workspace, "session.open")}, options)
         return self._keep(_ffi.session_open(self._handle, spec), options)
 
-    def _keep(self, handle: int, options: SessionOptions) -> Session:
+    def _keep(self, handle: _ffi.Handle, options: SessionOptions) -> Session:
         store = options.session_store
         if isinstance(store, MemorySessionStore) and store not in _stores:
             _stores.add(store)

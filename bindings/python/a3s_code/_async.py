@@ -126,14 +126,14 @@ class Results:
     gathers behind it.
     """
 
-    def __init__(self, agent: int) -> None:
+    def __init__(self, agent: _ffi.Handle) -> None:
         self._agent = agent
-        self._waiting: dict[int, tuple[int, asyncio.Future[bytes]]] = {}
-        self._stream = 0
+        self._waiting: dict[int, tuple[_ffi.Handle, asyncio.Future[bytes]]] = {}
+        self._stream = _ffi.NONE
         self._fd = -1
         self._reader: _ffi.Reader | None = None
 
-    async def call(self, handle: int, method: bytes, params: bytes) -> bytes:
+    async def call(self, handle: _ffi.Handle, method: bytes, params: bytes) -> bytes:
         """Runs an operation. A cancelled task cancels it."""
         loop = asyncio.get_running_loop()
         self._listen(loop)
@@ -203,12 +203,12 @@ class Results:
 _results: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, Results]] = weakref.WeakKeyDictionary()
 
 
-async def call_async(agent: int, handle: int, method: bytes, params: bytes) -> bytes:
+async def call_async(agent: _ffi.Handle, handle: _ffi.Handle, method: bytes, params: bytes) -> bytes:
     """Runs an operation of an agent or of one of its sessions without blocking the loop."""
     agents = _results.setdefault(asyncio.get_running_loop(), {})
-    results = agents.setdefault(agent, Results(agent))
+    results = agents.setdefault(agent.value, Results(agent))
     try:
         return await results.call(handle, method, params)
     finally:
         if not results._waiting:
-            agents.pop(agent, None)
+            agents.pop(agent.value, None)

@@ -28,7 +28,7 @@ class Context(Live):
         deadline: when the answer stops counting, on the clock of ``time.monotonic()``; None for none.
     """
 
-    def __init__(self, owner: int, frame: Mapping[str, Any]) -> None:
+    def __init__(self, owner: _ffi.Handle, frame: Mapping[str, Any]) -> None:
         self._owner = owner
         self._request: int = frame["request"]
         self._cancelled = threading.Event()
@@ -113,7 +113,7 @@ class ToolContext(Context):
         call_id: id of the call, as in the events.
     """
 
-    def __init__(self, owner: int, frame: Mapping[str, Any]) -> None:
+    def __init__(self, owner: _ffi.Handle, frame: Mapping[str, Any]) -> None:
         super().__init__(owner, frame)
         self.tool_name = self.name
         self.call_id: str = (frame.get("params") or {}).get("call_id") or ""
@@ -161,7 +161,7 @@ class Supplied:
         self.handlers = handlers
         self.context = context
         self.loop = running_loop()
-        self.handle = 0
+        self.handle = _ffi.NONE
 
     def handler(self, op: str, params: Any) -> Handler:
         """What answers a request.

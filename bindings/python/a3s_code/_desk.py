@@ -30,7 +30,7 @@ class Desk:
     """One daemon thread an agent, started at the first registration. It reads the agent's control
     stream and hands each request to a worker thread or a loop; it runs nothing itself."""
 
-    def __init__(self, agent: int) -> None:
+    def __init__(self, agent: _ffi.Handle) -> None:
         self.agent = agent
         # By kind, session and name. Weak: a function often closes over its session, and this
         # thread must not keep that alive.
@@ -38,7 +38,7 @@ class Desk:
         self._open: dict[int, Context] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._stream = 0
+        self._stream = _ffi.NONE
         self._stopping = False
 
     def start(self) -> None:
@@ -64,7 +64,7 @@ class Desk:
         if thread is not threading.current_thread():
             thread.join(timeout)
 
-    def supply(self, owner: int, scope: str, supplied: Supplied, spec: bytes) -> None:
+    def supply(self, owner: _ffi.Handle, scope: str, supplied: Supplied, spec: bytes) -> None:
         """Registers something; requests find it from then on."""
         key = supplied.kind, scope, supplied.name
         free = key not in self._supplied

@@ -28,6 +28,11 @@ OK, E_TIMEOUT, E_BUFFER, E_END = Status.OK, Status.E_TIMEOUT, Status.E_BUFFER, S
 E_WOKEN, E_NOTFOUND = Status.E_WOKEN, Status.E_NOTFOUND
 
 
+# A handle stays the object that ctypes made: it is handed on faster than a number.
+Handle = c_uint64
+NONE = Handle()
+
+
 class _Buf(ctypes.Structure):
     _fields_ = [("ptr", c_void_p), ("len", c_size_t)]
 
@@ -192,7 +197,7 @@ def build_info() -> dict[str, Any]:
     return info
 
 
-def stats(handle: int = 0) -> dict[str, Any]:
+def stats(handle: Handle = NONE) -> dict[str, Any]:
     """What a3s_stats counts: live handles by kind, calls, callbacks and closings."""
     lib, buf = library(), _Buf()
     _check(lib, lib.stats(handle, byref(buf)))
@@ -200,47 +205,47 @@ def stats(handle: int = 0) -> dict[str, Any]:
     return counts
 
 
-def agent_open(request: bytes) -> int:
+def agent_open(request: bytes) -> Handle:
     """Opens an agent; blocks."""
-    lib, out = library(), c_uint64()
+    lib, out = library(), Handle()
     _check(lib, lib.agent_open(request, len(request), byref(out)))
-    return out.value
+    return out
 
 
-def session_open(agent: int, request: bytes) -> int:
+def session_open(agent: Handle, request: bytes) -> Handle:
     """Opens or resumes a session; blocks."""
-    lib, out = library(), c_uint64()
+    lib, out = library(), Handle()
     _check(lib, lib.session_open(agent, request, len(request), byref(out)))
-    return out.value
+    return out
 
 
-def close(handle: int, timeout_ms: int) -> None:
+def close(handle: Handle, timeout_ms: int) -> None:
     """Ends a handle and all below it; blocks up to the time-out."""
     lib = library()
     _check(lib, lib.close(handle, timeout_ms))
 
 
-def close_quietly(handle: int, timeout_ms: int = 0) -> None:
+def close_quietly(handle: Handle, timeout_ms: int = 0) -> None:
     """Ends a handle whose failure to end interests nobody: finalizers, and streams that have ended."""
     if _lib is not None and not _dead:
         _lib.close(handle, timeout_ms)
 
 
-def call(handle: int, method: bytes, params: bytes) -> bytes:
+def call(handle: Handle, method: bytes, params: bytes) -> bytes:
     """Runs a short operation and waits for it."""
     lib, buf = library(), _Buf()
     _check(lib, lib.call(handle, method, params, len(params), 0, byref(buf)))
     return _take(lib, buf)
 
 
-def call_start(handle: int, method: bytes, params: bytes) -> int:
+def call_start(handle: Handle, method: bytes, params: bytes) -> int:
     """Starts an operation and gives its number."""
     lib, out = library(), c_uint64()
     _check(lib, lib.call_start(handle, method, params, len(params), byref(out)))
     return out.value
 
 
-def call_wait(handle: int, number: int, timeout_ms: int) -> bytes | None:
+def call_wait(handle: Handle, number: int, timeout_ms: int) -> bytes | None:
     """Takes the result of a started operation; None if it still runs."""
     lib, buf = library(), _Buf()
     status = lib.call_wait(handle, number, timeout_ms, byref(buf))
@@ -253,7 +258,7 @@ def call_wait(handle: int, number: int, timeout_ms: int) -> bytes | None:
     raise err
 
 
-def call_cancel(handle: int, number: int) -> None:
+def call_cancel(handle: Handle, number: int) -> None:
     """Asks a started operation to stop."""
     lib = library()
     status = lib.call_cancel(handle, number)
@@ -261,54 +266,54 @@ def call_cancel(handle: int, number: int) -> None:
         _check(lib, status)
 
 
-def run_start(session: int, request: bytes) -> int:
+def run_start(session: Handle, request: bytes) -> Handle:
     """Takes the lease and starts a run."""
-    lib, out = library(), c_uint64()
+    lib, out = library(), Handle()
     _check(lib, lib.run_start(session, request, len(request), byref(out)))
-    return out.value
+    return out
 
 
-def run_cancel(run: int, reason: bytes = b"") -> None:
+def run_cancel(run: Handle, reason: bytes = b"") -> None:
     """Asks a run to stop."""
     lib = library()
     _check(lib, lib.run_cancel(run, reason, len(reason)))
 
 
-def stream_open(source: int, options: bytes = b"") -> int:
+def stream_open(source: Handle, options: bytes = b"") -> Handle:
     """Opens a stream over the events of a run, a session or an agent."""
-    lib, out = library(), c_uint64()
+    lib, out = library(), Handle()
     _check(lib, lib.stream_open(source, options, len(options), byref(out)))
-    return out.value
+    return out
 
 
-def stream_fd(stream: int) -> int:
+def stream_fd(stream: Handle) -> int:
     """The descriptor that is readable while something is pending."""
     lib = library()
     fd: int = lib.stream_fd(stream)
     return _check(lib, fd)
 
 
-def stream_wake(stream: int) -> None:
+def stream_wake(stream: Handle) -> None:
     """Lets a blocked read return."""
     lib = library()
     _check(lib, lib.stream_wake(stream))
 
 
-def host_register(owner: int, kind: bytes, spec: bytes) -> int:
+def host_register(owner: Handle, kind: bytes, spec: bytes) -> Handle:
     """Registers something that this program implements."""
-    lib, out = library(), c_uint64()
+    lib, out = library(), Handle()
     _check(lib, lib.host_register(owner, kind, spec, len(spec), byref(out)))
-    return out.value
+    return out
 
 
-def host_reply(owner: int, request: int, answer: bytes) -> bool:
+def host_reply(owner: Handle, request: int, answer: bytes) -> bool:
     """Answers a host request; False if it was withdrawn or answered before."""
     lib = library()
     status = lib.host_reply(owner, request, answer, len(answer))
     return status != E_NOTFOUND and _check(lib, status) >= 0
 
 
-def host_chunk(owner: int, request: int, piece: bytes) -> bool:
+def host_chunk(owner: Handle, request: int, piece: bytes) -> bool:
     """Hands in a piece of an answer; False if the request is no longer open."""
     lib = library()
     status = lib.host_chunk(owner, request, piece, len(piece))
@@ -321,22 +326,22 @@ class Reader:
     One thread at a time. ``cap`` is where the buffer starts, in bytes; ``max_events`` bounds a batch.
     """
 
-    __slots__ = ("stream", "_lib", "_now", "_wait", "_max", "_buf", "_addr", "_cap", "_view", "_needed", "_needed_ref")
+    __slots__ = ("stream", "_lib", "_now", "_wait", "_max", "_buf", "_addr", "_cap", "_size", "_view", "_needed", "_needed_ref")
 
-    def __init__(self, stream: int, max_events: int = 256, cap: int = 128 << 10) -> None:
+    def __init__(self, stream: Handle, max_events: int = 256, cap: int = 128 << 10) -> None:
         self.stream = stream
         self._lib = library()
         self._now: Callable[..., int] = self._lib.next_now
         self._wait: Callable[..., int] = self._lib.stream_next
-        self._max = max_events
+        self._max = c_uint32(max_events)
         self._needed = c_size_t()
         self._needed_ref = byref(self._needed)
         self._grow(cap)
 
     def _grow(self, cap: int) -> None:
-        self._cap = cap
+        self._cap, self._size = cap, c_size_t(cap)
         self._buf = ctypes.create_string_buffer(cap)
-        self._addr = ctypes.addressof(self._buf)
+        self._addr = c_void_p(ctypes.addressof(self._buf))
         self._view = memoryview(self._buf)
 
     def read(self, timeout_ms: int = 0) -> str | None:
@@ -346,7 +351,7 @@ class Reader:
             raise forked("stream.next")
         read = self._wait if timeout_ms else self._now
         while True:
-            n = read(self.stream, timeout_ms, self._max, self._addr, self._cap, self._needed_ref)
+            n = read(self.stream, timeout_ms, self._max, self._addr, self._size, self._needed_ref)
             if n > 0:
                 return str(self._view[:n], "utf-8")
             if n == 0 or n == E_WOKEN:

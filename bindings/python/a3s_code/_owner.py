@@ -34,7 +34,7 @@ class ExtensionOwner:
     ALREADY_EXISTS for a taken name, SESSION_CLOSED, INVALID_REQUEST. They call a3s_host_register.
     """
 
-    _handle: int
+    _handle: _ffi.Handle
     _desk: Desk
     _supplied: dict[tuple[str, str], Supplied]
 

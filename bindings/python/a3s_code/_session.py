@@ -51,7 +51,7 @@ class Session(DirectTools, ExtensionOwner, UnbuiltSession, Live):
     collected is closed too. Neither saves.
     """
 
-    def __init__(self, agent: Agent, handle: int, store: object = None) -> None:
+    def __init__(self, agent: Agent, handle: _ffi.Handle, store: object = None) -> None:
         self._agent = agent
         self._store = store  # a store in memory lives as long as somebody can reach it
         self._handle = handle

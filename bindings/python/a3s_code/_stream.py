@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._session import Session
 
 
-def _free(stream: int, run: int) -> None:
+def _free(stream: _ffi.Handle, run: _ffi.Handle) -> None:
     _ffi.close_quietly(stream)
     _ffi.close_quietly(run)
 
@@ -45,7 +45,7 @@ class EventStream(Live):
             in a forked child.
     """
 
-    def __init__(self, session: Session, run: int) -> None:
+    def __init__(self, session: Session, run: _ffi.Handle) -> None:
         self._session = session  # a session that is collected would take its run along
         self._run = run
         try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SLICE_MS = 50
 
 
-def call(handle: int, method: bytes, params: bytes) -> bytes:
+def call(handle: _ffi.Handle, method: bytes, params: bytes) -> bytes:
     """Runs an operation that may take long. An interrupt cancels it."""
     number = _ffi.call_start(handle, method, params)
     try:
