@@ -159,6 +159,8 @@ func TestReplies(t *testing.T) {
 	}{
 		{"a result", `{"result":{"a":1}}`, `{"a":1}`, nil},
 		{"null", `{"result":null}`, `null`, nil},
+		{"a result with spaces", ` { "result" : "}" } `, `"}"`, nil},
+		{"escaped texts", `{"result":"\\\\\"[[{\\\""}`, `"\\\\\"[[{\\\""`, nil},
 		{"a failure", `{"error":{"type":"E","message":"m"}}`, "", &host.Failure{Type: "E", Message: "m"}},
 		{"a failure with all", `{"error":{"type":"E","message":"m","kind":"conflict","retryable":true,"retry_after_ms":5,"details":{"a":1}}}`, "",
 			&host.Failure{Type: "E", Message: "m", Kind: "conflict", Retryable: true, RetryAfterMS: 5}},

@@ -43,22 +43,39 @@ func noJSON(op string) error { return fault.New(fault.Invalid, op, "the answer i
 
 // depth gives the deepest nesting of brackets outside strings.
 func depth(b []byte) int {
-	deepest, now, text := 0, 0, false
+	deepest, now := 0, 0
 	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{' || c == '[':
+		switch b[i] {
+		case '"':
+			i += length(b[i:]) - 1
+		case '{', '[':
 			now++
 			deepest = max(deepest, now)
-		case c == '}' || c == ']':
+		case '}', ']':
 			now--
 		}
 	}
 	return deepest
+}
+
+// length gives the bytes of the string that b begins with, all if it has no end. Most of
+// an answer is text, so it leaps.
+func length(b []byte) int {
+	for i, end := 1, 0; i < len(b); {
+		if end < i {
+			next := bytes.IndexByte(b[i:], '"')
+			if next < 0 {
+				break
+			}
+			end = i + next
+		}
+		escape := bytes.IndexByte(b[i:end], '\\')
+		if escape < 0 {
+			return end + 1
+		}
+		i += escape + 2 // what is escaped ends nothing
+	}
+	return len(b)
 }
 
 // Failure is what a host extension reports when it fails: the type and message of its
@@ -102,6 +119,12 @@ type answer struct {
 func decodeReply(op string, b []byte) (answer, error) {
 	if err := checkText(op, b); err != nil {
 		return answer{}, err
+	}
+	// Nearly every reply is this, and the largest are.
+	if inner, ok := bytes.CutPrefix(b, []byte(`{"result":`)); ok {
+		if inner, ok = bytes.CutSuffix(inner, []byte("}")); ok && json.Valid(inner) {
+			return answer{result: bytes.Clone(inner)}, nil
+		}
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(b, &keys); err != nil {
