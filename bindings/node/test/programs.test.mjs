@@ -119,29 +119,30 @@ test('import and require give the same objects', async () => {
   assert.deepEqual([out, err], ['true\n', '']);
 });
 
-// --- the guide and the example ---
+// --- the guide and the examples ---
 
+const EXAMPLES = path.join(ROOT, 'examples', 'node');
 const GUIDE = fs.readFileSync(path.join(PACKAGE, 'README.md'), 'utf8');
-const blocks = new Map();
+const examples = new Map(fs.readdirSync(EXAMPLES).filter((f) => f !== 'first_light.mjs').map((f) => [fs.readFileSync(path.join(EXAMPLES, f), 'utf8'), f]));
+const blocks = new Map(); // those that are no example, by their section
+const quoted = [];
 for (const section of GUIDE.split(/^#+ /m)) {
-  const code = /^```js\n([^]*?)^```/m.exec(section);
-  if (code) blocks.set(section.slice(0, section.indexOf('\n')), code[1]);
+  for (const [, code] of section.matchAll(/^```js\n([^]*?)^```/gm)) {
+    if (examples.has(code)) quoted.push(examples.get(code));
+    else blocks.set(section.slice(0, section.indexOf('\n')), code);
+  }
 }
 
+// What each of the eight prints is tested beside those of the other languages, in tests/examples.
+test('the guide quotes the examples as they are', () => assert.deepEqual(quoted.sort(), [...examples.values()].sort()));
+
 const SCRIPTS = {
-  'Your own tools': 'call weather {"city": "Kyoto"}\ncall count {"path": "a.txt"}\nend\nsay It is fine.\nend\n',
-  'Questions before a call runs': 'call write {"file_path": "haiku.txt", "content": "old pond"}\nend\nsay Done.\nend\n',
   '@a3s-lab/code': 'call read {"file_path": "a.txt"}\nend\nsay In a.txt.\nend\n',
-  'Stopping': 'say never\nwait 60000\nend\nsay two\nend\n',
 };
 const PRINTED = {
   '@a3s-lab/code': ['→ read', 'In a.txt.', 'completed'],
-  'One answer, or every event': ['one', 'LLM_ERROR false'],
-  'Stopping': ['CANCELLED'],
-  'Your own tools': ['It is fine.'],
-  'Your own parts': ['say it again  /'],
-  'Questions before a call runs': ['write { file_path:', 'Done.'],
-  'Going on later': ['2 completed'],
+  'One answer': ['one', 'LLM_ERROR false'],
+  'Your own parts': ['measure twice, in /'],
 };
 
 for (const [title, code] of blocks) {
@@ -162,7 +163,7 @@ test('the first example has ten lines', () => {
   assert.ok(lines.length <= 10, `${lines.length} lines`);
 });
 
-const EXAMPLE = path.join(ROOT, 'examples', 'node', 'first_light.mjs');
+const EXAMPLE = path.join(EXAMPLES, 'first_light.mjs');
 const example = (args, cwd) => {
   try {
     return { code: 0, out: execFileSync(process.execPath, [EXAMPLE, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }), err: '' };
