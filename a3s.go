@@ -116,9 +116,14 @@ type Agent struct {
 // itself. The error is a *Error with code CONFIG_ERROR if it makes no sense. Nothing is
 // contacted.
 func Create(ctx context.Context, source string, opts ...Option) (*Agent, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fault.From("agent.open", err)
+	}
 	s := agent.Setup{Source: source}
 	for _, o := range opts {
-		o(&s)
+		if o != nil {
+			o(&s)
+		}
 	}
 	if s.Env == nil {
 		s.Env = environ()
@@ -161,18 +166,24 @@ func (a *Agent) Session(ctx context.Context, workspace string, opts *SessionOpti
 }
 
 // ResumeSession opens a kept session; opts must name its store. Runs that a dead process
-// left open are settled; nothing is executed.
+// left open are settled; nothing is executed. The error has code SESSION_ERROR if the
+// store does not have it, SESSION_BUSY if it is open elsewhere.
 func (a *Agent) ResumeSession(ctx context.Context, id string, opts *SessionOptions) (*Session, error) {
+	if id == "" {
+		return nil, fault.Of(fault.CodeInvalidRequest, "session.open", "the id of the session to resume is empty").With("field", "resume").With("reason", fault.BadValue)
+	}
 	return a.open(ctx, agent.SessionSpec{Resume: id, Options: opts})
 }
 
 func (a *Agent) open(ctx context.Context, spec agent.SessionSpec) (*Session, error) {
 	if spec.Options != nil { // the same checks as for every language
-		checked, err := agent.CheckOptions(*spec.Options)
+		b, err := encode("session.open", "options", spec.Options)
 		if err != nil {
 			return nil, err
 		}
-		spec.Options = checked
+		if spec.Options, err = agent.DecodeOptions(b); err != nil {
+			return nil, err
+		}
 	}
 	s, err := a.a.OpenSession(ctx, spec)
 	if err != nil {
@@ -205,5 +216,13 @@ func (a *Agent) IsClosed() bool { return a.a.Closed() }
 // TIMEOUT and the rest goes on in the background.
 func (a *Agent) Close(ctx context.Context) error { return a.a.Close(ctx) }
 
-// Decode reads the payload of an event into its Go type of package event.
-func Decode(e Event) (event.Payload, error) { return event.Decode(e.Type, e.Payload) }
+// Decode reads the payload of an event into its Go type of package event; a type that this
+// version does not know becomes an event.Unknown. The error is a *Error with code
+// INVALID_REQUEST for a payload that does not fit the type.
+func Decode(e Event) (event.Payload, error) {
+	p, err := event.Decode(e.Type, e.Payload)
+	if err != nil {
+		return nil, fault.Of(fault.CodeInvalidRequest, "event.decode", "the payload of a %s cannot be read: %v", e.Type, err)
+	}
+	return p, nil
+}

@@ -25,9 +25,9 @@ func call(ctx context.Context, on op.Handle, operation string, params, into any)
 	if params == nil {
 		params = struct{}{}
 	}
-	b, err := json.Marshal(params)
+	b, err := encode(operation, "params", params)
 	if err != nil {
-		return fault.Of(fault.CodeInvalidRequest, operation, "the parameters cannot be encoded: %v", err).With("reason", fault.BadType)
+		return err
 	}
 	result, err := op.Call(ctx, on, operation, b)
 	if err != nil || into == nil {

@@ -15,9 +15,9 @@ func (s *Session) Tool(ctx context.Context, name string, args any) (ToolResult, 
 	if args == nil {
 		args = struct{}{}
 	}
-	b, err := json.Marshal(args)
+	b, err := encode("session.tool", "args", args)
 	if err != nil {
-		return ToolResult{}, fault.Of(fault.CodeInvalidRequest, "session.tool", "the arguments cannot be encoded: %v", err).With("field", "args").With("reason", fault.BadType)
+		return ToolResult{}, err
 	}
 	return s.s.Tool(ctx, name, b)
 }

@@ -53,9 +53,9 @@ func (o *owner) RegisterExtension(ctx context.Context, kind string, spec any, ha
 	if err := ctx.Err(); err != nil {
 		return nil, fault.From("host.register", err)
 	}
-	b, err := json.Marshal(spec)
+	b, err := encode("host.register", "spec", spec)
 	if err != nil {
-		return nil, fault.Of(fault.CodeInvalidRequest, "host.register", "the description of a %s cannot be encoded: %v", kind, err).With("field", "spec").With("reason", fault.BadType)
+		return nil, err
 	}
 	for name, h := range handlers {
 		if h == nil {

@@ -35,6 +35,11 @@ type Request struct {
 // context of an isolated run. The error has code SESSION_BUSY while another run is
 // active, SESSION_CLOSED after Close.
 func (s *Session) Start(prompt string, history []Message) (*Run, error) {
+	if history != nil {
+		if _, err := encode("run.start", "history", history); err != nil {
+			return nil, err
+		}
+	}
 	r, err := s.s.Start(session.Prompt{Text: prompt, History: history})
 	if err != nil {
 		return nil, err
@@ -206,9 +211,15 @@ func (s *Session) RunSnapshot(id string) (RunSnapshot, bool) { return s.s.RunSna
 // RunEvents gives the kept events of a run; none for an unknown run.
 func (s *Session) RunEvents(id string) ([]Event, error) { return decodeAll(s.s.RunEvents(id)) }
 
-// RunEventPage gives up to limit kept events behind number after (nil: from the
-// beginning); false for an unknown run.
+// RunEventPage gives up to limit kept events behind number after; false for an unknown
+// run. A limit below 1 is 256; after nil or below 0 is from the beginning.
 func (s *Session) RunEventPage(id string, after *int64, limit int) (Page, bool) {
+	if limit < 1 {
+		limit = 256
+	}
+	if after != nil && *after < 0 {
+		after = nil
+	}
 	return s.s.RunEventPage(id, after, limit)
 }
 

@@ -82,7 +82,7 @@ func Open(_ context.Context, s Setup) (*Agent, error) {
 		case strings.HasSuffix(line, ".acl") && !strings.ContainsAny(line, "\r\n"):
 			s.ACLPath = line
 		case line != "" && line[0] != '#' && !strings.ContainsAny(line, "\r\n={:"):
-			return nil, fault.Of(fault.CodeConfig, "agent.open", "%q is neither the path of a file that ends in .acl nor a configuration", line).With("field", "source")
+			return nil, fault.Of(fault.CodeConfig, "agent.open", "%q is neither the path of a file that ends in .acl nor a configuration", host.Cut(line, 200)).With("field", "source")
 		default:
 			s.ACL = s.Source
 		}

@@ -230,15 +230,6 @@ func DecodeOptions(b json.RawMessage) (*Options, error) {
 	return o, o.check()
 }
 
-// CheckOptions checks options that were given as a Go value, by the same rules.
-func CheckOptions(o Options) (*Options, error) {
-	b, err := json.Marshal(o)
-	if err != nil {
-		return nil, fault.Option("options", fault.BadValue, "%v", err)
-	}
-	return DecodeOptions(b)
-}
-
 // admit looks an option up in the table.
 func admit(name string, raw json.RawMessage) (works bool, err error) {
 	i := slices.IndexFunc(OptionTable, func(o Option) bool { return o.Name == name })

@@ -45,7 +45,9 @@ func setLimits(l *ProcessLimits) error {
 	return nil
 }
 
-func checkRequest(op string, b []byte) error {
+// CheckRequest refuses a request beyond the bounds of the public contract: valid UTF-8,
+// no NUL, at most 64 levels and 64 MiB.
+func CheckRequest(op string, b []byte) error {
 	if err := schema.Request.Check(b); err != nil {
 		return fault.Of(fault.CodeInvalidRequest, op, "%s", fault.From(op, err).Message).With("reason", fault.BadValue)
 	}

@@ -123,7 +123,7 @@ func Decode(op string, b []byte, into any) error {
 	bad := func(format string, args ...any) *fault.Error {
 		return fault.Of(fault.CodeInvalidRequest, op, format, args...).With("reason", fault.BadValue)
 	}
-	if err := checkRequest(op, b); err != nil {
+	if err := CheckRequest(op, b); err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(b))

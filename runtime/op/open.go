@@ -216,7 +216,7 @@ func HostSupply(ctx context.Context, h Handle, kind string, spec []byte, by host
 	if len(spec) == 0 {
 		spec = []byte("{}")
 	}
-	if err := checkRequest("host.register", spec); err != nil {
+	if err := CheckRequest("host.register", spec); err != nil {
 		return nil, err
 	}
 	switch on := h.(type) {
