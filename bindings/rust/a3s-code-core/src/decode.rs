@@ -39,26 +39,21 @@ impl Decoder {
         }
         into.truncate(before);
         let each: Vec<&RawValue> = serde_json::from_str(json).map_err(|e| CodeError::unreadable("stream.next", &e))?;
-        each.into_iter().try_for_each(|one| {
-            into.push_back(self.one(one)?);
-            Ok(())
-        })
+        each.into_iter().try_for_each(|one| self.one(one, into))
     }
 
-    /// Decodes one envelope; a payload that is not as expected is kept as it came.
-    pub(crate) fn one(&mut self, json: &RawValue) -> Result<EventEnvelope> {
-        let mut d = serde_json::Deserializer::from_str(json.get());
-        Envelope { ids: self, raw: false }
-            .deserialize(&mut d)
-            .or_else(|_| Envelope { ids: self, raw: true }.deserialize(&mut serde_json::Deserializer::from_str(json.get())))
-            .map_err(|e| CodeError::unreadable("event", &e))
+    /// Puts one event behind `into`; a payload that is not as expected is kept as it came.
+    fn one(&mut self, json: &RawValue, into: &mut VecDeque<EventEnvelope>) -> Result<()> {
+        let mut read = |raw| Envelope { ids: self, raw, into }.deserialize(&mut serde_json::Deserializer::from_str(json.get()));
+        read(false).or_else(|_| read(true)).map_err(|e| CodeError::unreadable("event", &e))
     }
 }
 
 /// Decodes the kept events of a run.
 pub(crate) fn list(json: &[&RawValue]) -> Result<Vec<EventEnvelope>> {
-    let mut decoder = Decoder::new();
-    json.iter().map(|one| decoder.one(one)).collect()
+    let (mut decoder, mut events) = (Decoder::new(), VecDeque::with_capacity(json.len()));
+    json.iter().try_for_each(|one| decoder.one(one, &mut events))?;
+    Ok(events.into())
 }
 
 struct Batch<'a>(&'a mut Decoder, &'a mut VecDeque<EventEnvelope>);
@@ -79,17 +74,17 @@ impl<'de> Visitor<'de> for Batch<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(event) = seq.next_element_seed(Envelope { ids: self.0, raw: false })? {
-            self.1.push_back(event);
-        }
+        while seq.next_element_seed(Envelope { ids: self.0, raw: false, into: self.1 })?.is_some() {}
         Ok(())
     }
 }
 
-/// Decodes one envelope; with `raw` every payload is kept as it came.
+/// Decodes one envelope; with `raw` every payload is kept as it came. An event is large, so it is
+/// moved once, to where it stays.
 struct Envelope<'a> {
     ids: &'a mut Decoder,
     raw: bool,
+    into: &'a mut VecDeque<EventEnvelope>,
 }
 
 #[derive(Deserialize)]
@@ -104,21 +99,21 @@ enum Key {
 }
 
 impl<'de> DeserializeSeed<'de> for Envelope<'_> {
-    type Value = EventEnvelope;
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<EventEnvelope, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<(), D::Error> {
         d.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for Envelope<'_> {
-    type Value = EventEnvelope;
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an event envelope")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EventEnvelope, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let (mut tag, mut early, mut event, mut metadata) = (None, None, None, None);
         while let Some(key) = map.next_key()? {
             match key {
@@ -144,7 +139,8 @@ impl<'de> Visitor<'de> for Envelope<'_> {
             event = Some(PayloadSeed(tag).deserialize(&mut d).map_err(A::Error::custom)?);
         }
         let event = event.ok_or_else(|| A::Error::custom("an event without type or payload"))?;
-        Ok(EventEnvelope { event, metadata })
+        self.into.push_back(EventEnvelope { event, metadata });
+        Ok(())
     }
 }
 

@@ -205,6 +205,7 @@ impl AgentSession {
     /// A part of a run's kept events: at most `limit` behind `after_sequence`, or from the first
     /// one; None if the run is unknown.
     pub fn run_event_page(&self, run_id: &str, after_sequence: Option<i64>, limit: usize) -> Call<Option<RunEventPage>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut params = json!({ "run_id": run_id, "limit": limit });
         if let Some(after) = after_sequence {
             params["after_sequence"] = after.into();

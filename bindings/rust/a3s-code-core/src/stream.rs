@@ -65,7 +65,7 @@ pub(crate) enum Keep {
 }
 
 /// Bytes that a stream's buffer starts with.
-const BUFFER: usize = 64 << 10;
+const BUFFER: usize = 32 << 10;
 /// Batches after which other tasks get their turn.
 const TURN: u8 = 8;
 

@@ -3,7 +3,8 @@
 
 mod kit;
 
-use a3s_code_core::{Agent, MemorySessionStore, SessionOptions, Tool};
+use a3s_code_core::host::{Blocking, CommandRequest, ModelChunk, ModelRequest, PermissionCheck, Verdict};
+use a3s_code_core::{Agent, Chunks, Context, MemorySessionStore, SessionOptions, Tool};
 use futures::StreamExt;
 use kit::Place;
 use serde_json::{json, Value};
@@ -21,6 +22,7 @@ fn round(place: &Place, runtime: &tokio::runtime::Runtime) {
     let tool = Tool::with_schema::<Value>("adds", "x", json!({ "type": "object" }), |_, _| async { Ok("1") });
     session.register_tool(tool).unwrap();
     assert_eq!(session.tool("adds", json!({})).wait().unwrap().output, "1");
+    extended(&agent, place, runtime);
     let whole = |n: usize| assert!(n > 3, "{n}");
     whole(session.stream("go", None).wait().unwrap().0.into_iter().count());
     whole(futures::executor::block_on(async { session.stream("go", None).await.unwrap().0.count().await }));
@@ -39,6 +41,30 @@ fn round(place: &Place, runtime: &tokio::runtime::Runtime) {
         session.stream("left", None).wait().unwrap()
     });
     assert_eq!(events.into_iter().take(1).count(), 1);
+}
+
+/// Extensions that answer, fail, panic, are withdrawn, and are still registered at the end.
+fn extended(agent: &Agent, place: &Place, runtime: &tokio::runtime::Runtime) {
+    let _inside = runtime.enter();
+    let model = |request: ModelRequest, out: Chunks<ModelChunk>| async move {
+        out.send("Hello.")?;
+        if request.messages.len() > 2 {
+            out.cancelled().await;
+        }
+        Ok(())
+    };
+    agent.register_model("mine", model).unwrap();
+    agent.register_permission_checker("judge", Blocking(|_: PermissionCheck, _: Context| Ok(Verdict::allow()))).unwrap();
+    let session = agent.session(place.workspace(), Some(SessionOptions::new().with_model("host/mine"))).unwrap();
+    let fails = session.register_command("fails", Blocking(|_: CommandRequest, _: Context| Ok("x".parse::<u8>()?.to_string()))).unwrap();
+    assert!(session.send("/fails", None).wait().unwrap().text.contains("invalid digit") && fails.close());
+    assert_eq!(session.send("go", None).wait().unwrap().text, "Hello.");
+    let (events, run) = session.stream("go", None).wait().unwrap();
+    for event in events {
+        if matches!(event, a3s_code_core::AgentEvent::TextDelta { .. }) {
+            run.cancel();
+        }
+    }
 }
 
 #[test]

@@ -268,7 +268,7 @@ pub(crate) struct Reader {
 }
 
 /// Most events of one batch.
-pub(crate) const BATCH: u32 = 256;
+pub(crate) const BATCH: u32 = 64;
 
 impl Reader {
     pub(crate) fn open(source: Handle, cap: usize) -> Result<Self> {
