@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import deque
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Callable
 
 if TYPE_CHECKING:
@@ -15,40 +15,48 @@ class Workers:
     """Daemon threads that run plain functions: at most 64, idle ones are used again. Daemons,
     because a function that hangs must not keep the interpreter from ending."""
 
-    def __init__(self, limit: int = 64) -> None:
+    def __init__(self, limit: int = 64, patience: float = 30) -> None:
         self._limit = limit
+        self._patience = patience
         self.reset()
 
     def reset(self) -> None:
         """Forgets all threads: a forked child has none of them."""
-        self._ready = threading.Condition()
-        self._jobs: deque[Callable[[], None]] = deque()
+        self._lock = threading.Lock()
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()  # of C: a thread wakes in one step
         self._threads = 0
-        self._idle = 0
+        self._idle = 0  # threads that wait, less the jobs that wait for them
 
     def submit(self, job: Callable[[], None]) -> None:
         """Runs a job soon."""
-        with self._ready:
-            self._jobs.append(job)
-            if self._idle >= len(self._jobs) or self._threads >= self._limit:
-                self._ready.notify()
+        with self._lock:
+            if self._idle > 0 or self._threads >= self._limit:
+                self._idle -= 1
+                self._jobs.put(job)
                 return
             self._threads += 1
-        threading.Thread(target=self._work, name="a3s-tool", daemon=True).start()
+        threading.Thread(target=self._work, args=(job,), name="a3s-tool", daemon=True).start()
 
-    def _work(self) -> None:
-        while True:
-            with self._ready:
-                self._idle += 1
-                while not self._jobs:
-                    if not self._ready.wait(30) and not self._jobs:
-                        self._idle -= 1
-                        self._threads -= 1
-                        return
-                self._idle -= 1
-                job = self._jobs.popleft()
+    def _work(self, job: Callable[[], None] | None) -> None:
+        while job is not None:
             job()
-            del job
+            job = None
+            with self._lock:
+                self._idle += 1
+            job = self._next()
+
+    def _next(self) -> Callable[[], None] | None:
+        try:
+            return self._jobs.get(timeout=self._patience)
+        except Empty:
+            pass
+        with self._lock:
+            try:
+                return self._jobs.get_nowait()  # it came this moment
+            except Empty:
+                self._idle -= 1
+                self._threads -= 1
+                return None
 
 
 workers = Workers()

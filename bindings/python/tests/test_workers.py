@@ -1,0 +1,43 @@
+"""The threads that run functions of the program."""
+
+from __future__ import annotations
+
+import threading
+
+from a3s_code._workers import Workers
+from conftest import until
+
+
+def test_jobs_run_beside_each_other_up_to_the_limit() -> None:
+    workers, met, done = Workers(limit=3), threading.Barrier(4), threading.Semaphore(0)
+
+    def meet() -> None:
+        met.wait(10)
+        done.release()
+
+    for _ in range(3):
+        workers.submit(meet)
+    workers.submit(done.release)  # waits for a thread
+    assert workers._threads == 3 and not done.acquire(blocking=False)
+    met.wait(10)
+    assert all(done.acquire(timeout=10) for _ in range(4))
+
+
+def test_an_idle_thread_is_used_again() -> None:
+    workers, names = Workers(), []
+    for number in range(20):
+        workers.submit(lambda: names.append(threading.get_ident()))
+        until(lambda: len(names) == number + 1 and workers._idle == 1)
+    assert len(set(names)) == 1 and workers._threads == 1
+
+
+def test_threads_without_work_go() -> None:
+    workers, done = Workers(patience=0.01), threading.Semaphore(0)
+    for _ in range(50):
+        for _ in range(4):
+            workers.submit(done.release)
+        assert all(done.acquire(timeout=10) for _ in range(4))
+    until(lambda: workers._threads == 0)
+    assert workers._idle == 0 and workers._jobs.empty()
+    workers.submit(done.release)
+    assert done.acquire(timeout=10)
