@@ -56,7 +56,7 @@ static void late_wakes(a3s_handle agent, const char *session_json, int n, int64_
 		pacer_seen();
 	}
 	pacer_join();
-	print_quantiles("bare", late, n);
+	print_quantiles("bare_sync", late, n);
 	must(a3s_close(session, -1), "a3s_close");
 }
 

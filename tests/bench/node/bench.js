@@ -215,6 +215,25 @@ const parts = {
     pacer.join();
     quantiles('async', late);
     native.readerClose(control);
+
+    const bare = [];
+    const woken = native.streamOpen(plain.session({}), '');
+    const reader = native.readerOpen(woken);
+    pacer.wake(woken, n);
+    while (bare.length < n) {
+      await new Promise((resolve) => {
+        native.readerWait(reader, () => {
+          native.readerRead(reader);
+          bare.push(pacer.late(bare.length));
+          native.readerRead(reader); // nothing more: lets the descriptor rest
+          resolve();
+        });
+      });
+      pacer.seen();
+    }
+    pacer.join();
+    quantiles('bare_async', bare);
+    native.readerClose(reader);
     plain.close();
 
     const plainly = [];

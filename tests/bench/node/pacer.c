@@ -52,6 +52,25 @@ static napi_value answer(napi_env env, napi_callback_info info) {
 	return NULL;
 }
 
+/* wake(stream, n): lets a stream wake its reader, each time after seen() told of the last. */
+static napi_value wake(napi_env env, napi_callback_info info) {
+	uint64_t v[2];
+	if (numbers(env, info, v, 2) != 2)
+		napi_throw_type_error(env, NULL, "wake(stream, n)");
+	else {
+		room(v[1]);
+		pacer_wake(v[0], (int)v[1], 1000, stamps);
+	}
+	return NULL;
+}
+
+static napi_value seen(napi_env env, napi_callback_info info) {
+	(void)env;
+	(void)info;
+	pacer_seen();
+	return NULL;
+}
+
 /* socket(n): a socket into which indexes are written, one a millisecond. */
 static napi_value open_socket(napi_env env, napi_callback_info info) {
 	uint64_t n;
@@ -88,7 +107,7 @@ NAPI_MODULE_INIT() {
 	static const struct {
 		const char *name;
 		napi_callback fn;
-	} all[] = {{"nothing", nothing}, {"answer", answer}, {"socket", open_socket}, {"late", late}, {"join", join}};
+	} all[] = {{"nothing", nothing}, {"answer", answer}, {"socket", open_socket}, {"wake", wake}, {"seen", seen}, {"late", late}, {"join", join}};
 	size_t i;
 	for (i = 0; i < sizeof all / sizeof all[0]; i++) {
 		napi_value fn;

@@ -2,16 +2,22 @@
 
 use std::ffi::{c_char, CStr};
 use std::hint::black_box;
+use std::os::fd::BorrowedFd;
 use std::ptr;
-use std::time::Instant;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use liba3s_sys::{a3s_buf, Functions, A3S_E_BUFFER};
+use liba3s_sys::{a3s_buf, Functions, A3S_E_BUFFER, A3S_E_WOKEN};
 use serde::de::IgnoredAny;
 use serde_json::json;
+use tokio::io::unix::AsyncFd;
+use tokio::io::Interest;
 
-use crate::{median, quantiles, status, text, Place};
+use crate::{in_loop, median, quantiles, status, text, Place};
 
 const CAP: usize = 128 << 10;
+const REST: Duration = Duration::from_millis(1);
 
 fn library() -> &'static Functions {
     liba3s_sys::load().expect("the library")
@@ -169,5 +175,79 @@ pub fn deliver(place: &Place, n: usize) {
             black_box(serde_json::from_slice::<Vec<IgnoredAny>>(batch).expect("JSON"));
         })
     );
+    close(agent);
+}
+
+/// A wake of a stream by one thread, heard by another that blocks, and by a loop.
+pub fn wake(place: &Place, n: usize) {
+    let f = library();
+    let agent = agent(place);
+    let stream = open(f.a3s_stream_open, session(place, agent), "{}");
+    let next = |timeout| {
+        let mut byte = [0_u8; 8];
+        // SAFETY: the buffer is that large.
+        unsafe {
+            (f.a3s_stream_next)(
+                stream,
+                timeout,
+                1,
+                byte.as_mut_ptr().cast(),
+                byte.len(),
+                ptr::null_mut(),
+            )
+        }
+    };
+    let (sent, seen) = (AtomicI64::new(0), AtomicUsize::new(0));
+    let start = Instant::now();
+    let now = || i64::try_from(start.elapsed().as_nanos()).expect("a short time");
+    let pace = || {
+        for i in 0..n {
+            thread::sleep(REST);
+            while seen.load(Ordering::Acquire) < i {
+                thread::sleep(REST);
+            }
+            sent.store(now(), Ordering::Release);
+            // SAFETY: the stream is open.
+            unsafe { (f.a3s_stream_wake)(stream) };
+        }
+    };
+    let mut late = vec![];
+    let heard = |late: &mut Vec<f64>| {
+        late.push((now() - sent.load(Ordering::Acquire)) as f64 / 1e9);
+        seen.store(late.len(), Ordering::Release);
+    };
+    thread::scope(|scope| {
+        scope.spawn(pace);
+        while late.len() < n {
+            if next(-1) == i64::from(A3S_E_WOKEN) {
+                heard(&mut late);
+            }
+        }
+    });
+    quantiles("bare_sync", &mut late);
+    late.clear();
+    seen.store(0, Ordering::Release);
+    // SAFETY: the stream is open.
+    let fd = unsafe { (f.a3s_stream_fd)(stream) };
+    // SAFETY: the descriptor lives as long as the stream, and this is a copy of it.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) }
+        .try_clone_to_owned()
+        .expect("a descriptor");
+    thread::scope(|scope| {
+        scope.spawn(pace);
+        in_loop(async {
+            // SAFETY: an OwnedFd stays the same descriptor until it is dropped.
+            let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }
+                .expect("a descriptor");
+            while late.len() < n {
+                let mut ready = fd.readable().await.expect("readiness");
+                while next(0) == i64::from(A3S_E_WOKEN) {
+                    heard(&mut late);
+                }
+                ready.clear_ready();
+            }
+        });
+    });
+    quantiles("bare_async", &mut late);
     close(agent);
 }

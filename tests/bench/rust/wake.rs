@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use a3s_code_core::{AgentEvent, Result, Tool};
 use serde_json::{json, Value};
 
-use crate::{in_loop, quantiles, unmerged, Place};
+use crate::{in_loop, plain, quantiles, unmerged, Place};
 
 const REST: Duration = Duration::from_millis(1);
 
@@ -83,6 +83,7 @@ pub fn wake(place: &Place, n: usize) -> Result<()> {
         agent.close().await
     })?;
     quantiles("async", &mut late);
+    plain::wake(place, n);
     plainly(n);
     Ok(())
 }
