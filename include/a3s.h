@@ -439,8 +439,8 @@ a3s_status a3s_call_start(a3s_handle handle, const char *method, const char *par
  *
  * Owns:    the caller owns *out_result; free it with a3s_buf_free.
  * Threads: any; blocks.
- * Fails:   A3S_E_HANDLE, A3S_E_NOTFOUND, A3S_E_TIMEOUT, A3S_E_CANCELLED, A3S_E_CLOSED, and what
- *          the operation says.
+ * Fails:   A3S_E_INVALID, A3S_E_HANDLE, A3S_E_NOTFOUND, A3S_E_TIMEOUT, A3S_E_CANCELLED,
+ *          A3S_E_CLOSED, and what the operation says.
  * Since:   1.0
  */
 a3s_status a3s_call_wait(a3s_handle handle, uint64_t call, int32_t timeout_ms, a3s_buf *out_result);
