@@ -9,16 +9,15 @@ text by itself, and then the whole batch is decoded the plain way.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from ._errors import bad_type, error_from
 from ._generated import AGENT_EVENT_TYPES_V1, EVENT_ENVELOPE_V1_VERSION
-from ._wire import text as to_text
+from ._wire import decode as _decode, text as to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any
 
 _UNSET: Any = object()
 
@@ -105,7 +104,7 @@ class AgentEvent:
     def metadata(self) -> dict[str, Any] | None:
         """``{run_id, session_id, sequence, timestamp_ms}``; None on frames that are not recorded."""
         if isinstance(self._meta, str):
-            self._meta = json.loads("{" + self._meta + "}")
+            self._meta = _decode("{" + self._meta + "}")
         meta: dict[str, Any] | None = self._meta
         return meta
 
@@ -240,7 +239,7 @@ class AgentEvent:
 
 def format_verification_summary(summary: Mapping[str, Any] | str) -> str:
     """A verification summary (a dict, or its JSON text) in one line of words."""
-    s = json.loads(summary) if isinstance(summary, str) else summary
+    s = _decode(summary) if isinstance(summary, str) else summary
     if not isinstance(s, Mapping):
         raise bad_type(f"a verification summary is an object or its JSON text, not {type(s).__name__}", op="format_verification_summary")
     reports = s.get("report_count", 0)
@@ -280,7 +279,6 @@ _OUTPUT = 'tool_output_delta","payload":{"id":"'
 _NTEXT, _NREASON, _NOUTPUT = len(_TEXT), len(_REASON), len(_OUTPUT)
 _META = '},"metadata":{'
 _TEXT_END = '"' + _META
-_decode: Callable[[str], Any] = json.JSONDecoder().decode
 
 
 def decode_batch(batch: str) -> list[AgentEvent]:

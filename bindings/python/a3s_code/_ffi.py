@@ -8,7 +8,6 @@ through ``PyDLL``, which is a third faster.
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import threading
 from ctypes import (
@@ -18,6 +17,7 @@ from ctypes import (
 from . import _find
 from ._errors import CodeError, error_from, forked
 from ._generated import ABI_VERSION, FUNCTIONS, Status
+from ._wire import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _last_error(lib: _Library, status: int) -> CodeError:
     lib.last_error(byref(buf))
     data = _take(lib, buf)
     try:
-        obj = json.loads(data)
+        obj = loads(data)
     except ValueError:
         obj = {}
     if not isinstance(obj, dict) or not obj:
@@ -193,7 +193,7 @@ def _check(lib: _Library, status: int) -> int:
 
 def build_info() -> dict[str, Any]:
     """What a3s_build_info says of the loaded library."""
-    info: dict[str, Any] = json.loads(library().build_info())
+    info: dict[str, Any] = loads(library().build_info())
     return info
 
 
@@ -201,7 +201,7 @@ def stats(handle: Handle = NONE) -> dict[str, Any]:
     """What a3s_stats counts: live handles by kind, calls, callbacks and closings."""
     lib, buf = library(), _Buf()
     _check(lib, lib.stats(handle, byref(buf)))
-    counts: dict[str, Any] = json.loads(_take(lib, buf))
+    counts: dict[str, Any] = loads(_take(lib, buf))
     return counts
 
 
