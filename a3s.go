@@ -1,9 +1,3 @@
-// Package a3s is libA3S for Go programs: an agent runtime inside your process. It is
-// the runtime itself, without cgo.
-//
-//	agent, err := a3s.Create(ctx, "agent.acl")
-//	session, err := agent.Session(ctx, ".", nil)
-//	for e, err := range session.Stream(ctx, "make the tests pass") { ... }
 package a3s
 
 import (

@@ -190,7 +190,7 @@ func (f *folder) Write(_ context.Context, w a3s.WorkspaceWrite) (string, error) 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if old, ok := f.files[w.Path]; w.IfVersion == "" && ok || w.Path == "contested.txt" {
-		return "", a3s.ErrConflict(w.IfVersion, fmt.Sprint(len(old)))
+		return "", a3s.Conflict(w.IfVersion, fmt.Sprint(len(old)))
 	}
 	f.files[w.Path] = string(w.Data)
 	return fmt.Sprint(len(w.Data)), nil

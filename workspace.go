@@ -11,7 +11,7 @@ import (
 
 // Workspace is a place of files for sessions to work in. Paths are clean, with slashes and
 // relative to the root, which is ".". Failures that the model should tell apart have a
-// kind: return fs.ErrNotExist and the like, ErrConflict, or a *ExtensionError with a Kind
+// kind: return fs.ErrNotExist and the like, Conflict, or a *ExtensionError with a Kind
 // of not_found, conflict, denied, invalid, limit, exists, unsupported or io. A request has
 // a minute. Methods may be called concurrently.
 //
@@ -26,7 +26,7 @@ type Workspace interface {
 	Read(ctx context.Context, path string, max int64) (data []byte, version string, err error)
 	// Write replaces a whole file, makes missing folders, and gives the new version. If
 	// the file has another version than IfVersion, or is there although IfAbsent, it gives
-	// ErrConflict.
+	// Conflict.
 	Write(ctx context.Context, w WorkspaceWrite) (version string, err error)
 	// Remove removes a file. What is not there is no failure; a folder is one, of kind
 	// invalid.
@@ -49,9 +49,9 @@ type SearchWorkspace interface {
 	Search(ctx context.Context, s WorkspaceSearch) (WorkspaceFound, error)
 }
 
-// ErrConflict says that a file is not what the writer thought: expected is the version
+// Conflict is the error that says that a file is not what the writer thought: expected is the version
 // that was asked for, actual the present one, "absent" where there is no file.
-func ErrConflict(expected, actual string) error {
+func Conflict(expected, actual string) error {
 	return &ExtensionError{
 		Type: "Conflict", Message: "expected version " + expected + ", found " + actual, Kind: string(fault.Conflict),
 		Details: map[string]any{"expected": expected, "actual": actual},
