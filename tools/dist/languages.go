@@ -83,6 +83,13 @@ var crates = []string{"liba3s-sys", "a3s-code-core"}
 
 // makeCrates lets cargo package the crates; cargo also builds each as it would be downloaded.
 func (r *release) makeCrates() error {
+	said, err := run(r.scratch, nil, "cargo", "--version")
+	if err != nil {
+		return err
+	}
+	if err := packagesTogether(said); err != nil {
+		return err
+	}
 	target := r.cargoTarget()
 	args := []string{"package", "--quiet", "--locked", "--target-dir", target}
 	for _, name := range crates {
@@ -109,6 +116,16 @@ func (r *release) makeCrates() error {
 		}
 	}
 	return nil
+}
+
+// packagesTogether checks what cargo says of itself: before 1.90 it cannot package a crate
+// together with one it depends on that is not published yet.
+func packagesTogether(said string) error {
+	var minor int
+	if n, err := fmt.Sscanf(said, "cargo 1.%d.", &minor); n == 1 && err == nil && minor >= 90 {
+		return nil
+	}
+	return fmt.Errorf("crates are packaged by cargo 1.90 or newer, and this is %q; %s", said, cure("cargo"))
 }
 
 // cargoTarget keeps what cargo built over runs.

@@ -116,6 +116,14 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestPackagesTogether(t *testing.T) {
+	for said, want := range map[string]bool{"cargo 1.95.0 (f2d3ce0bd 2026-03-21)": true, "cargo 1.90.0": true, "cargo 1.89.1": false, "cargo": false, "": false} {
+		if err := packagesTogether(said); (err == nil) != want {
+			t.Errorf("%q: got %v", said, err)
+		}
+	}
+}
+
 // TestPrograms: every language has a program, which embed finds.
 func TestPrograms(t *testing.T) {
 	r := &release{scratch: t.TempDir(), version: "1.2.3"}

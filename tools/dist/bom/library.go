@@ -76,7 +76,7 @@ func glibcVersion(text string) (v [2]int, ok bool) {
 }
 
 // systemLibraries are those that every glibc Linux has and that wheels may ask for.
-var systemLibraries = []string{"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
+var systemLibraries = []string{"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 // Needs checks that a file asks for no library but those that every glibc Linux has.
 func Needs(file string) error {
