@@ -135,6 +135,11 @@ def opened(place: Place, agent: Agent, **options: Any) -> Session:
     return agent.session(str(place.workspace), wanted)
 
 
+def limit(name: str, ms: int = 100) -> int:
+    """Milliseconds for a request: few for what hangs, enough on any machine for the rest."""
+    return ms if "hangs" in name else 20_000
+
+
 def until(what: Callable[[], Any]) -> None:
     """Waits for something that happens in another thread."""
     end = time.monotonic() + 10

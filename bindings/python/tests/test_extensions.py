@@ -17,7 +17,7 @@ from a3s_code import (
     SessionClosed,
 )
 from a3s_code._extensions import KINDS
-from conftest import HERE, Place, opened, until
+from conftest import HERE, Place, limit, opened, until
 
 def test_the_table_is_the_librarys() -> None:
     schema = json.loads((HERE.parents[2] / "include" / "a3s.schema.json").read_text())
@@ -147,10 +147,10 @@ def test_a_permission_checker(place: Place, name: str, on: str) -> None:
     checker, ran, words = CHECKERS[name]
     agent = place.agent(WRITE)
     if on == "agent":
-        agent.register_permission_checker(checker, timeout_ms=100)
+        agent.register_permission_checker(checker, timeout_ms=limit(name))
     session = opened(place, agent)
     if on == "session":
-        session.register_permission_checker(checker, timeout_ms=100)
+        session.register_permission_checker(checker, timeout_ms=limit(name))
     events = list(session.stream("go"))
     assert (place.workspace / "x.txt").exists() == ran
     if not ran:
@@ -219,7 +219,7 @@ def test_a_context_provider(host: Place, name: str) -> None:
 
     agent = host.agent("")
     agent.register_model("mine", model)
-    agent.register_context_provider("wiki", {**CONTEXTS, **NO_CONTEXTS}[name], timeout_ms=100)
+    agent.register_context_provider("wiki", {**CONTEXTS, **NO_CONTEXTS}[name], timeout_ms=limit(name))
     assert opened(host, agent).send("why is it slow?").text == "done"
     assert ("it is the cache" in seen[0]) == (name in CONTEXTS)
 
@@ -243,7 +243,7 @@ COMMANDS: dict[str, tuple[Any, str]] = {
 def test_a_command(place: Place, name: str) -> None:
     handler, words = COMMANDS[name]
     session = place.session("say hello\nend")
-    with session.register_command("x", "does it", handler, "/x ARGS", timeout_ms=100 if name == "hangs" else 20_000):
+    with session.register_command("x", "does it", handler, "/x ARGS", timeout_ms=limit(name)):
         assert "x" in [c["name"] for c in session.list_commands()]
         assert "does it" in session.send("/help").text and "/x ARGS" in session.send("/help").text
         assert session.send("/x a b").text == words.format(workspace=session.workspace)
@@ -384,7 +384,7 @@ BAD_TRANSPORTS: dict[str, tuple[Any, str]] = {
 def test_a_transport_that_fails(place: Place, name: str) -> None:
     place.acl.write_text(OVER)
     agent = place.agent("")
-    agent.register_transport("tunnel", BAD_TRANSPORTS[name][0], timeout_ms=100)
+    agent.register_transport("tunnel", BAD_TRANSPORTS[name][0], timeout_ms=limit(name))
     with pytest.raises(LLMError) as err:
         opened(place, agent, circuit_breaker_threshold=1).send("hi")
     assert BAD_TRANSPORTS[name][1] in str(err.value)

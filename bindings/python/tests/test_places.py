@@ -13,7 +13,7 @@ from a3s_code import (
     Agent, CodeError, Context, EventType, ExtensionError, HostSessionStore, HostWorkspaceBackend, PermissionPolicy,
     SessionConfigurationError, SessionError, SessionInitializationError, SessionOptions, SessionStore, Workspace,
 )
-from conftest import Place, opened
+from conftest import Place, limit, opened
 
 ALL = PermissionPolicy(default_decision="allow")
 
@@ -135,7 +135,7 @@ def test_a_store_keeps_blobs(place: Place) -> None:
 def test_a_store_that_fails(place: Place, fails: str, words: str) -> None:
     store = Shelf()
     agent = place.agent("say one\nend")
-    session = opened(place, agent, session_store=agent.register_session_store("shelf", store, timeout_ms=100))
+    session = opened(place, agent, session_store=agent.register_session_store("shelf", store, timeout_ms=limit(fails, 500)))
     store.fails = fails
     with pytest.raises(SessionError, match=words):
         session.send("first")
@@ -145,8 +145,8 @@ def test_a_store_that_does_not_open(place: Place) -> None:
     store = Shelf()
     store.fails = "load hangs"
     agent = place.agent("say one\nend")
-    at = agent.register_session_store("shelf", store, timeout_ms=50)
-    with pytest.raises(SessionError, match="within 50ms"):
+    at = agent.register_session_store("shelf", store, timeout_ms=500)
+    with pytest.raises(SessionError, match="within 500ms"):
         opened(place, agent, session_id="s1", session_store=at)
     store.fails = ""
     assert opened(place, agent, session_id="s1", session_store=at).send("hi").text == "one"
@@ -297,7 +297,7 @@ FAILURES: dict[str, tuple[Any, str]] = {
 def test_a_workspace_that_fails(place: Place, name: str) -> None:
     notebook = Notebook(a_txt="one\n")
     agent = place.agent("say x\nend")
-    session = opened(place, agent, workspace_backend=agent.register_workspace("notebook", notebook, timeout_ms=100))
+    session = opened(place, agent, workspace_backend=agent.register_workspace("notebook", notebook, timeout_ms=limit(name, 500)))
     missing = session.tool("read", {"file_path": "b.txt"})
     assert missing.error_kind is not None and missing.error_kind["type"] == "not_found"
     notebook.fails, kind = FAILURES[name]
