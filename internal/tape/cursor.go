@@ -165,6 +165,9 @@ func (c *Cursor) pending() bool {
 	if p.frame != nil {
 		return true
 	}
+	if p.loading {
+		return false
+	}
 	_, ready, done := p.tape.state(p.pos.Load())
 	return ready || done
 }
@@ -239,7 +242,7 @@ func (c *Cursor) take(p *part, buf []byte, w, limit int) (end, got, needed int, 
 	if pos < first {
 		return c.old(p, buf, w, limit, first)
 	}
-	p.release()
+	c.drop(p)
 	w, now, needed := p.tape.fill(buf, w, pos, limit)
 	p.pos.Store(now)
 	_, _, ended = p.tape.state(now)
@@ -286,7 +289,7 @@ func (c *Cursor) pop(p *part) {
 	c.queued -= len(p.frame)
 	c.mu.Unlock()
 	if p.tape != nil {
-		p.release()
+		c.drop(p)
 		p.tape.detach(c)
 	}
 }
@@ -366,7 +369,7 @@ func (c *Cursor) Close() {
 	c.mu.Unlock()
 	for _, p := range parts {
 		if p.tape != nil {
-			p.release()
+			c.drop(p)
 			p.tape.detach(c)
 		}
 	}

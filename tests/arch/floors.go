@@ -91,6 +91,7 @@ var exceptions = []exception{
 	{"runtime/run", safego, "read-only calls of a turn run in parallel"},
 	{"internal/proc", safego, "pipes of a child process are drained while it runs"},
 	{"internal/search", safego, "files are searched in parallel"},
+	{tape, safego, "what is no longer in memory is read beside its reader"},
 
 	{"internal/search", "internal/ignore", "a walk leaves out what .gitignore names"},
 	{"runtime/artifact", chat, "what it bounds is the result of a call"},
