@@ -214,3 +214,16 @@ test('sessions whose store is stuck can be collected', async () => {
   }, 'the session is still held');
   store.answer();
 });
+
+test('a reader that lags reads on from the store without holding up the thread', async () => {
+  const place = new Place();
+  const agent = await place.agent(`say ${'one two three four five '.repeat(400)}\nend`);
+  const sessionStore = agent.registerSessionStore('map', new MapStore());
+  const session = await agent.sessionAsync(place.workspace, { sessionStore, hostEnv: { sequentialIdPrefix: 'x' }, retentionLimits: { maxEventsPerRun: 10 } });
+  const stream = await session.stream('go');
+  const events = [(await stream.next()).value];
+  await until(async () => (await session.currentRun()) === null, 'the run did not end');
+  await timed('what was missed', async () => { for await (const event of stream) events.push(event); });
+  assert.deepEqual(events.map((e) => e.sequence), events.map((_, i) => i));
+  assert.ok(events.length > 1000);
+});
