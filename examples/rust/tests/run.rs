@@ -51,3 +51,17 @@ fn first_light_says_what_is_wrong() {
     let usage = Command::new(env!("CARGO_BIN_EXE_first_light")).output().expect("the example");
     assert_eq!(usage.status.code(), Some(2));
 }
+
+/// What the guide of the binding shows is what is here.
+#[test]
+fn the_guide_quotes_the_examples() {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let guide = std::fs::read_to_string(here.join("../../bindings/rust/a3s-code-core/README.md")).expect("the guide");
+    for file in here.read_dir().expect("the examples") {
+        let file = file.expect("an example").path();
+        if file.extension().is_some_and(|e| e == "rs") && !file.ends_with("first_light.rs") {
+            let quoted = format!("```rust,no_run\n{}```", std::fs::read_to_string(&file).expect("text"));
+            assert!(guide.contains(&quoted), "README.md of a3s-code-core quotes another {}", file.display());
+        }
+    }
+}

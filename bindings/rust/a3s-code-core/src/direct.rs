@@ -63,11 +63,6 @@ impl AgentSession {
         self.tool("edit", args)
     }
 
-    /// Applies a unified diff to a file with the tool `patch`.
-    pub fn patch_file(&self, path: &str, diff: &str) -> Call<ToolResult> {
-        self.tool("patch", json!({ "file_path": path, "diff": diff }))
-    }
-
     /// Lists a folder with the tool `ls`; None is the workspace.
     pub fn ls(&self, path: Option<&str>) -> Call<ToolResult> {
         self.tool("ls", path.map_or_else(|| json!({}), |path| json!({ "path": path })))

@@ -45,7 +45,8 @@ pub struct Handlers(BTreeMap<String, Handler>);
 #[derive(Clone)]
 pub(crate) struct Handler {
     pub(crate) answer: Arc<Answer>,
-    /// Whether it must have a thread of its own, since it blocks.
+    /// Whether it must have a thread of its own, since it blocks. Without a runtime all have.
+    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) blocks: bool,
 }
 

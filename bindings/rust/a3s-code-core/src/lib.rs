@@ -75,11 +75,13 @@ mod stores;
 mod stream;
 mod sync;
 mod tool;
+#[rustfmt::skip]
+mod unbuilt;
 mod wire;
 mod workers;
 
 // The programs of the guide are compiled with the tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "tokio", feature = "schemars"))]
 #[doc = include_str!("../README.md")]
 struct Guide;
 
@@ -100,7 +102,7 @@ pub use options::{
     LocalWorkspaceBackend, MemorySessionStore, PermissionDecision, PermissionPolicy, RetentionLimits, SessionOptions, SessionStore,
     TimeoutAction, WorkspaceBackend,
 };
-pub use results::{AgentResult, RunEventPage};
+pub use results::{format_verification_summary, AgentResult, RunEventPage};
 pub use run::RunHandle;
 pub use session::AgentSession;
 pub use stream::{Envelopes, EventReceiver, IntoIter, Iter};
@@ -108,6 +110,16 @@ pub use tool::{Handler, IntoToolOutput, Json, Tool, ToolContext, ToolOutput};
 
 /// Another name of [`ToolResult`].
 pub type ToolCallResult = ToolResult;
+
+/// The names of all types of events, in canonical order: [`AGENT_EVENT_TYPES_V1`].
+pub fn agent_event_types_v1() -> &'static [&'static str] {
+    AGENT_EVENT_TYPES_V1
+}
+
+/// The version of the event envelope: [`EVENT_ENVELOPE_V1_VERSION`].
+pub fn event_envelope_v1_version() -> u32 {
+    EVENT_ENVELOPE_V1_VERSION
+}
 
 /// Adds SA_ONSTACK to signal handlers that were installed after the library was loaded, and puts
 /// back those of the library. See the section on the native library above.

@@ -50,6 +50,26 @@ impl fmt::Display for AgentResult {
     }
 }
 
+/// A verification summary in one line of words.
+pub fn format_verification_summary(summary: &VerificationSummary) -> String {
+    let (reports, required) = (summary.report_count, summary.required_check_count);
+    if reports == 0 {
+        return "no verification was run".to_owned();
+    }
+    let status = if summary.status.is_empty() { "skipped" } else { &summary.status };
+    let plural = if reports == 1 { "" } else { "s" };
+    let mut words = format!("verification {status}: {reports} report{plural}, {required} required checks");
+    let counts = [
+        (summary.pending_required_check_count, "pending"),
+        (summary.failed_check_count, "failed"),
+        (summary.residual_risk_count, "residual risks"),
+    ];
+    for (count, what) in counts.into_iter().filter(|(count, _)| *count != 0) {
+        words += &format!(", {count} {what}");
+    }
+    words
+}
+
 /// As the library gives it, with the usage unfolded.
 #[derive(Deserialize)]
 #[serde(default)]

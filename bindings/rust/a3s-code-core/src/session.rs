@@ -117,6 +117,30 @@ impl AgentSession {
         self.call(ops::SESSION_SEND, &RunStart { prompt, history }, wire::decode)
     }
 
+    /// Another name of [`send`](Self::send).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn run(&self, prompt: &str, history: Option<&[Message]>) -> Call<AgentResult> {
+        self.send(prompt, history)
+    }
+
+    /// [`send`](Self::send) with an object: `{"prompt", "history"?}`.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); INVALID_REQUEST names what the object may not have.
+    pub fn send_request(&self, request: &Value) -> Call<AgentResult> {
+        self.call(ops::SESSION_SEND, request, wire::decode)
+    }
+
+    /// [`stream`](Self::stream) with an object: `{"prompt", "history"?}`.
+    ///
+    /// # Errors
+    /// As [`stream`](Self::stream); INVALID_REQUEST names what the object may not have.
+    pub fn stream_request(&self, request: &Value) -> Call<(EventReceiver, RunHandle)> {
+        self.start(request)
+    }
+
     /// Starts a run and gives its events, and a handle of the run; does not wait. Arguments as in
     /// [`send`](Self::send).
     ///
@@ -127,12 +151,7 @@ impl AgentSession {
     /// SESSION_BUSY, SESSION_CLOSED, INVALID_REQUEST. What goes wrong later is the run's
     /// [`Error`](crate::AgentEvent::Error) event.
     pub fn stream(&self, prompt: &str, history: Option<&[Message]>) -> Call<(EventReceiver, RunHandle)> {
-        let request = wire::encode("run.start", &RunStart { prompt, history });
-        let session = Arc::clone(&self.0);
-        Call::now(move || {
-            let run = RunHandle::start(session, &request?)?;
-            Ok((EventReceiver::of_run(&run)?, run))
-        })
+        self.start(&RunStart { prompt, history })
     }
 
     /// The session's own events from now on: those of its runs, and what concerns the session
@@ -274,6 +293,15 @@ impl AgentSession {
     }
 
     // --- inside ---
+
+    fn start<R: Serialize>(&self, request: &R) -> Call<(EventReceiver, RunHandle)> {
+        let request = wire::encode("run.start", request);
+        let session = Arc::clone(&self.0);
+        Call::now(move || {
+            let run = RunHandle::start(session, &request?)?;
+            Ok((EventReceiver::of_run(&run)?, run))
+        })
+    }
 
     pub(crate) fn request<P: Serialize + ?Sized>(&self, operation: Operation, params: &P) -> Result<Request> {
         let params = wire::encode(&operation.name.to_string_lossy(), params)?;

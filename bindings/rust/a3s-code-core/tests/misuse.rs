@@ -55,7 +55,8 @@ fn everything(session: &AgentSession, text: &str) -> Vec<(&'static str, Result<(
         ),
         ("write_file", session.write_file(text, text).wait().map(drop)),
         ("edit_file", session.edit_file(text, text, text, true).wait().map(drop)),
-        ("patch_file", session.patch_file(text, text).wait().map(drop)),
+        ("send_request", session.send_request(&json!({ "prompt": text, "history": text })).wait().map(drop)),
+        ("stream_request", session.stream_request(&json!(text)).wait().map(drop)),
         ("ls", session.ls(Some(text)).wait().map(drop)),
         ("bash", session.bash(text).wait().map(drop)),
         ("glob", session.glob(text).wait().map(drop)),
@@ -256,4 +257,21 @@ fn a_function_runs_another_session() {
     let traces = serde_json::to_string(&session.history().wait().unwrap()).unwrap();
     assert!(traces.contains("from the other"), "{traces}");
     agent.close().wait().unwrap();
+}
+
+/// What is not built says so by name.
+#[test]
+fn what_is_not_built_is_refused_by_name() {
+    let place = Place::new("say .\n");
+    let (agent, session) = (place.agent(), place.session());
+    let refused = |name: &str, err: Option<a3s_code_core::CodeError>| {
+        let err = err.unwrap_or_else(|| panic!("{name} was taken"));
+        assert!(err.code() == codes::UNSUPPORTED_OPERATION && err.op() == name && err.message().contains(name), "{err:?}");
+    };
+    refused("agent.refresh_mcp_tools", agent.refresh_mcp_tools().wait().err());
+    refused("agent.replace_session_async", agent.replace_session_async(&session, SessionOptions::new()).wait().err());
+    refused("session.resume_run", session.resume_run("x").wait().err());
+    refused("session.patch_file", session.patch_file("x", "y").wait().err());
+    refused("session.add_mcp", futures::executor::block_on(session.add_mcp(json!({}))).err());
+    assert!(!session.has_queue() && !session.has_memory());
 }
