@@ -69,7 +69,7 @@ class Host:
     def _register(self, owner: Agent | Session, on: str) -> None:
         for x in self.extensions:
             if x.get("on", "agent") == on:
-                answers = {**dict.fromkeys(OPERATIONS[x["kind"]], []), **x.get("answers", {})}
+                answers = {**dict.fromkeys(OPERATIONS.get(x["kind"], ()), []), **x.get("answers", {})}
                 owner.register_extension(x["kind"], x["spec"], {op: self._handler(found) for op, found in answers.items()})
 
     def _handler(self, answers: list[Json]) -> Callable[[Any, Context], Any]:
