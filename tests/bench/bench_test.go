@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	a3s "github.com/a3s-lab/liba3s"
 	"github.com/a3s-lab/liba3s/runtime/agent"
 	"github.com/a3s-lab/liba3s/runtime/chat"
 	"github.com/a3s-lab/liba3s/runtime/tool"
@@ -54,6 +55,33 @@ func BenchmarkCycle(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkParsed reads the events of a run by package a3s, type and text of each.
+func BenchmarkParsed(b *testing.B) {
+	const n = 20_000
+	ctx := context.Background()
+	dir := b.TempDir()
+	acl, err := scripted(dir, words(n))
+	if err != nil {
+		b.Fatal(err)
+	}
+	a, err := a3s.Create(ctx, acl)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { a.Close(ctx) })
+	r, err := (&goHost{a, dir}).finished(ctx, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := goParsed(r, n); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/event")
 }
 
 // BenchmarkTurn is one turn with one call of a tool that has effects, kept in memory

@@ -20,7 +20,7 @@ import (
 const (
 	manyEvents = 200_000
 	perSession = 2_000 // of 100 sessions
-	wakes      = 1_500
+	wakes      = 1_000
 	hostRuns   = 20 // of 50 calls
 	sessions   = 1_000
 )
@@ -90,7 +90,7 @@ var parts = map[string][]part{
 		{"events, parsed, 100 sessions", "many", false, perSec, and(all(above(1.5e6), inRust), above(0.4e6), inPython), map[language]string{inC: noParser}, "2,000 of each, read at once in one loop; Go: a goroutine each"},
 	}}},
 	"wake": {{"wake", pace, wakes, []row{
-		{"wake, blocking", "sync", false, micros, and(all(below(30e-6, 200e-6), native...), below(70e-6, 400e-6), inPython), map[language]string{inNode: noThread}, "p50 / p99 of 1,500 at 1,000 a second: another thread hands in a piece of tool output, until the event is in the loop's body"},
+		{"wake, blocking", "sync", false, micros, and(all(below(30e-6, 200e-6), native...), below(70e-6, 400e-6), inPython), map[language]string{inNode: noThread}, "p50 / p99 of 1,000 at 1,000 a second: another thread hands in a piece of tool output, until the event is in the loop's body"},
 		{"wake, async", "async", false, micros, and(and(all(below(30e-6, 200e-6), inRust), below(80e-6, 300e-6), inNode), below(70e-6, 400e-6), inPython), map[language]string{inC: noLoop, inGo: noLoop}, "the same in an event loop"},
 		{"wake, bare, blocking", "bare_sync", false, micros, and(all(below(30e-6, 200e-6), native...), below(70e-6, 400e-6), inPython), map[language]string{inNode: noThread, inGo: noGap}, "a3s_stream_wake on another thread, until the reader has A3S_E_WOKEN: one thread wakes one, as in the measurement that the goals come from"},
 		{"wake, bare, async", "bare_async", false, micros, and(and(all(below(30e-6, 200e-6), inRust), below(80e-6, 300e-6), inNode), below(70e-6, 400e-6), inPython), map[language]string{inC: noLoop, inGo: noLoop}, "the same in an event loop"},
