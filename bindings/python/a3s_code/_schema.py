@@ -61,7 +61,11 @@ class Signature:
                 schema = {**schema, "default": p.default}
             properties[p.name] = schema
             self._hints[p.name] = hint
+        shared: dict[str, Any] = {}
+        properties = {name: _lifted(schema, shared) for name, schema in properties.items()}
         self.parameters: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        if shared:
+            self.parameters["$defs"] = shared
         if required:
             self.parameters["required"] = required
 
@@ -77,7 +81,7 @@ def schema_of(hint: Any) -> dict[str, Any]:
     """The JSON schema of a type hint.
 
     Knows str, int, float, bool, None, Any, list, tuple, set, dict, Optional, Union, Literal,
-    Enum, dataclasses, TypedDict, and ``Annotated[T, "words for the model"]``.
+    Enum, dataclasses, TypedDict, models of pydantic, and ``Annotated[T, "words for the model"]``.
 
     Raises:
         TypeError: JSON cannot carry the type.
@@ -106,6 +110,8 @@ def _schema(hint: Any, above: tuple[Any, ...]) -> dict[str, Any]:
         raise TypeError(f"{hint!r} has no JSON form")
     if issubclass(base, enum.Enum):
         return {"enum": [member.value for member in base]}
+    if _is_model(base):
+        return dict(getattr(base, "model_json_schema")())
     if typing.is_typeddict(base) or dataclasses.is_dataclass(base):
         if base in above:
             raise TypeError(f"{base.__name__} contains itself, which is not supported")
@@ -125,6 +131,24 @@ def _schema(hint: Any, above: tuple[Any, ...]) -> dict[str, Any]:
 
 
 _SEQUENCES = (typing.get_origin(typing.Sequence[int]), typing.get_origin(typing.Iterable[int]))
+
+
+def _is_model(base: Any) -> bool:
+    """Whether a class makes its own schema and checks values itself, as models of pydantic do."""
+    return isinstance(base, type) and callable(getattr(base, "model_json_schema", None)) and callable(getattr(base, "model_validate", None))
+
+
+def _lifted(schema: Any, shared: dict[str, Any]) -> Any:
+    """A schema without the ``$defs`` within it, which go to the root, where its references look."""
+    if isinstance(schema, list):
+        return [_lifted(s, shared) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    for name, definition in schema.get("$defs", {}).items():
+        lifted = _lifted(definition, shared)
+        if shared.setdefault(name, lifted) != lifted:
+            raise TypeError(f"two models have the name {name}")
+    return {key: _lifted(value, shared) for key, value in schema.items() if key != "$defs"}
 
 
 def _union(members: tuple[Any, ...], above: tuple[Any, ...]) -> dict[str, Any]:
@@ -160,6 +184,8 @@ def convert(value: Any, hint: Any) -> Any:
         return value
     if issubclass(base, enum.Enum):
         return base(value)
+    if _is_model(base):
+        return getattr(base, "model_validate")(value)
     if dataclasses.is_dataclass(base) and isinstance(value, Mapping):
         hints = _hints(base)
         return base(**{k: convert(v, hints.get(k, Any)) for k, v in value.items()})
@@ -184,7 +210,7 @@ def _convert_union(value: Any, members: tuple[Any, ...]) -> Any:
     for member in members:
         bare = _bare(member)
         base = get_origin(bare) or bare
-        if isinstance(base, type) and (issubclass(base, enum.Enum) or dataclasses.is_dataclass(base)):
+        if isinstance(base, type) and (issubclass(base, enum.Enum) or dataclasses.is_dataclass(base) or _is_model(base)):
             try:
                 return convert(value, bare)
             except (TypeError, ValueError):

@@ -57,6 +57,8 @@ def _plain(value: Any) -> Any:
     import dataclasses
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
+    if callable(getattr(value, "model_dump", None)):  # a model of pydantic
+        return value.model_dump(mode="json")
     if isinstance(value, (set, frozenset, tuple)):
         return list(value)
     return str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Dict, List, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
@@ -170,3 +171,52 @@ def test_signatures_that_no_model_can_call() -> None:
     for fn in (many, named, place, odd, missing):
         with pytest.raises(TypeError, match=fn.__name__):
             Signature(fn, ToolContext)
+
+
+class Model:
+    """What a model of pydantic can do that counts here."""
+
+    defs: dict[str, Any] = {"Inner": {"type": "object", "properties": {"x": {"type": "integer"}}}}
+
+    def __init__(self, inner: int) -> None:
+        self.inner = inner
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        return {"type": "object", "properties": {"inner": {"$ref": "#/$defs/Inner"}}, "$defs": cls.defs}
+
+    @classmethod
+    def model_validate(cls, value: Any) -> Model:
+        return cls(value["inner"]["x"])
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        return {"inner": self.inner, "as": mode}
+
+
+class Other(Model):
+    defs = {"Inner": {"type": "string"}}
+
+
+def test_models_of_pydantic() -> None:
+    def fn(one: Model, many: list[Model], maybe: Optional[Model] = None) -> None: ...
+
+    signature = Signature(fn, ToolContext)
+    bare = {"type": "object", "properties": {"inner": {"$ref": "#/$defs/Inner"}}}
+    assert signature.parameters == {
+        "type": "object", "additionalProperties": False, "required": ["one", "many"], "$defs": Model.defs,
+        "properties": {"one": bare, "many": {"type": "array", "items": bare}, "maybe": {"anyOf": [bare, {"type": "null"}], "default": None}}}
+    given = {"inner": {"x": 4}}
+    made = signature.arguments({"one": given, "many": [given], "maybe": given})
+    assert [v.inner for v in (made["one"], *made["many"], made["maybe"])] == [4, 4, 4]
+    assert signature.arguments({"maybe": None}) == {"maybe": None}
+
+    def clash(a: Model, b: Other) -> None: ...
+
+    with pytest.raises(TypeError, match="two models have the name Inner"):
+        Signature(clash, ToolContext)
+
+
+def test_a_model_of_pydantic_is_a_result() -> None:
+    from a3s_code._tools import _output
+
+    assert json.loads(_output([Model(3)])) == [{"inner": 3, "as": "json"}]
