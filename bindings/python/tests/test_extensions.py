@@ -19,13 +19,16 @@ from a3s_code import (
 from a3s_code._extensions import KINDS
 from conftest import HERE, Place, limit, opened, until
 
+
 def test_the_table_is_the_librarys() -> None:
     schema = json.loads((HERE.parents[2] / "include" / "a3s.schema.json").read_text())
     theirs = {k["kind"]: {op["op"]: "chunk" in op for op in k["ops"]} for k in schema["host_kinds"]}
     assert theirs.pop("tool") == {"call": True}
     ours = {kind: {key: op.piece is not None for key, op in table.ops.items() if " blob" not in key} for kind, table in KINDS.items()}
-    assert ours == theirs
+    assert ours.items() <= theirs.items()  # a kind that is new there is reached by register_extension
     for k in schema["host_kinds"]:
+        if k["kind"] not in {*KINDS, "tool"}:
+            continue
         method = {
             "permission": "register_permission_checker", "context": "register_context_provider", "store": "register_session_store",
         }.get(k["kind"], f"register_{k['kind']}")
