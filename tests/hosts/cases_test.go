@@ -19,7 +19,7 @@ func TestCases(t *testing.T) {
 		{"FFI-03", "tests/capi/c/signals.c", "flags_of(SIGCHLD) & SA_ONSTACK"},
 		{"FFI-04", "docs/hosts.md", "musl (Alpine) | cannot be loaded"},
 		{"FFI-04", "bindings/python/tests/test_library.py", "def test_musl_is_named"},
-		{"FFI-04", "bindings/python/a3s_code/_ffi.py", "use a glibc based image"},
+		{"FFI-04", "bindings/python/a3s_code/_find.py", "use a glibc based image"},
 		{"FFI-05", "tests/capi/c/copy.c", "FFI-05: a copy of the library is a runtime of its own"},
 		{"FFI-05", "tests/hosts/c/twolibs.c", "FFI-05"},
 		{"FFI-06", "tests/hosts/python/stress.py", "FFI-06"},
