@@ -182,7 +182,6 @@ func load1() string {
 
 func micros(s float64) string { return fmt.Sprintf("%.4g us", s*1e6) }
 func millis(s float64) string { return fmt.Sprintf("%.3g ms", s*1e3) }
-func nanos(s float64) string  { return fmt.Sprintf("%.3g ns", s*1e9) }
 func kib(n float64) string    { return fmt.Sprintf("%.1f KiB", n/1024) }
 func mb(n float64) string     { return fmt.Sprintf("%.2f MB", n/1e6) }
 func mib(n float64) string    { return fmt.Sprintf("%.1f MiB", n/(1<<20)) }
@@ -190,6 +189,13 @@ func count(n float64) string  { return fmt.Sprintf("%.0f", n) }
 func times(n float64) string  { return fmt.Sprintf("x%.2f", n) }
 func share(n float64) string  { return fmt.Sprintf("%.3f %%", n*100) }
 func perSec(n float64) string { return fmt.Sprintf("%.2f M/s", n/1e6) }
+
+func nanos(s float64) string {
+	if s >= 1e-7 {
+		return fmt.Sprintf("%.0f ns", s*1e9)
+	}
+	return fmt.Sprintf("%.3g ns", s*1e9)
+}
 
 // quantiles gives p50 and p99.
 func quantiles(v []float64) []float64 { return []float64{quantile(v, 0.5), quantile(v, 0.99)} }
