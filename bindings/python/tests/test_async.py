@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import threading
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from a3s_code import Agent, CodeError, EventStream, EventType, MemorySessionStore, Session, SessionOptions
-from conftest import SLOW, Place
+from conftest import SLOW, Place, until
 
 
 def test_async_twins(place: Place) -> None:
@@ -149,6 +150,35 @@ def test_a_wait_for_one_event_that_runs_out_leaves_the_run_alone(place: Place) -
         assert rest[-1].payload["code"] == "CANCELLED" and rest[0].sequence == 3
 
     asyncio.run(main())
+
+
+def test_a_cancelled_opening_leaves_nothing(place: Place) -> None:
+    agent, asked, free = place.agent("say x"), threading.Event(), threading.Event()
+
+    class Slow:
+        def load(self, id: str, start: int, limit: int) -> None:
+            asked.set()
+            free.wait(20)
+
+        def append(self, id: str, generation: int, start: int, facts: list[str]) -> None: ...
+        def save(self, id: str, generation: int, snapshot: str) -> None: ...
+        def delete(self, id: str) -> None: ...
+        def list(self) -> list[str]: return []
+
+    options = SessionOptions()
+    options.session_store, options.session_id = agent.register_session_store("slow", Slow()), "s"
+
+    async def main() -> None:
+        task = asyncio.ensure_future(agent.session_async(str(place.workspace), options))
+        while not asked.is_set():
+            await asyncio.sleep(0.002)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        free.set()
+
+    asyncio.run(main())
+    until(lambda: not gc.collect() and not agent.list_sessions())
 
 
 def test_closing_by_hand(place: Place) -> None:
