@@ -146,3 +146,15 @@ fn no_bytes_break_the_decoder() {
         }
     }
 }
+
+/// What is written can be read by itself, also from a value.
+#[test]
+fn an_envelope_is_read_by_itself() {
+    let event: EventEnvelope = serde_json::from_str(DELTA).unwrap();
+    assert_eq!(event, one(DELTA));
+    let written = serde_json::to_value(&event).unwrap();
+    assert_eq!(serde_json::from_value::<EventEnvelope>(written).unwrap(), event);
+    for wrong in [DELTA.replace(":1,", ":2,"), "{}".into(), "5".into(), DELTA.replace("\"type\"", "\"kind\"")] {
+        assert!(serde_json::from_str::<EventEnvelope>(&wrong).is_err(), "{wrong}");
+    }
+}

@@ -158,6 +158,16 @@ impl Serialize for EventEnvelope {
     }
 }
 
+/// From what [`Serialize`] gives, or the library; by serde_json. Another version is refused, an
+/// unknown type and a payload that is not as expected are kept as [`AgentEvent::Other`].
+impl<'de> Deserialize<'de> for EventEnvelope {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        let mut events = crate::decode::list(&[&json]).map_err(serde::de::Error::custom)?;
+        events.pop().ok_or_else(|| serde::de::Error::custom("no event"))
+    }
+}
+
 /// The place of a recorded event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

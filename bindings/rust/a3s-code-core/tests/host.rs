@@ -406,6 +406,7 @@ fn a_transport_sends_requests() {
 }
 
 /// Async functions run in the runtime they were registered in; what blocks does not.
+#[cfg(feature = "tokio")]
 #[tokio::test]
 async fn functions_run_where_they_should() {
     let place = Place::with_acl(MINE);
@@ -417,7 +418,7 @@ async fn functions_run_where_they_should() {
     };
     let registered = agent.register_model("mine", async_model).unwrap();
     let run = |session: AgentSession| async move { session.send("hi", None).await.unwrap().text };
-    assert_eq!(run(opened(&place, &agent)).await, if cfg!(feature = "tokio") { "true" } else { "false" });
+    assert_eq!(run(opened(&place, &agent)).await, "true");
     registered.close();
     let blocks = Blocking(move |_: ModelRequest, _: Chunks<ModelChunk>| Ok(format!("{}", std::thread::current().id() == mine)));
     agent.register_model("mine", blocks).unwrap();
