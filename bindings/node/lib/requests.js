@@ -162,7 +162,7 @@ function failed(err) {
       details: typeof details === 'object' && details !== null ? details : undefined,
     });
   } catch (odd) { // an error that cannot be looked at, or whose details are no JSON
-    return failure(text(() => err.name), text(() => err.message) || odd.message);
+    return failure(text(() => err.name), text(() => err.message) || text(() => odd.message) || 'the error cannot be looked at');
   }
 }
 

@@ -1,6 +1,7 @@
 'use strict';
 // The events of one run.
 
+const { badType } = require('./errors.js');
 const { eventFrom } = require('./events.js');
 const { closeQuietly, library, released, whenGone } = require('./native.js');
 
@@ -39,7 +40,7 @@ class EventStream {
 
   #follow(signal) {
     const weak = new WeakRef(this); // a signal often lives longer than a stream
-    const abort = () => weak.deref()?.cancel(signal.reason?.message ?? signal.reason ?? '');
+    const abort = () => weak.deref()?.cancel(wordsOf(signal.reason));
     signal.addEventListener('abort', abort, { once: true });
     this.#unfollow = () => signal.removeEventListener('abort', abort);
   }
@@ -110,8 +111,9 @@ class EventStream {
   }
 
   /** Asks the run to stop; it ends with one error event with code CANCELLED. */
-  cancel(reason = '') {
-    if (!this.#closed) this.#native.runCancel(this.#run, String(reason));
+  cancel(reason) {
+    if (reason !== undefined && reason !== null && typeof reason !== 'string') throw badType('run.cancel', `the reason must be a string, not a ${typeof reason}`);
+    if (!this.#closed) this.#native.runCancel(this.#run, reason ?? '');
   }
 
   /** Ends this stream. The run goes on. May be called twice. */
@@ -143,6 +145,12 @@ class EventStream {
   [Symbol.asyncIterator]() { return this; }
 
   async [Symbol.asyncDispose]() { this.close(); }
+}
+
+/** What a signal was aborted with, in words. */
+function wordsOf(reason) {
+  const words = typeof reason === 'object' ? reason?.message : reason;
+  return typeof words === 'string' ? words : '';
 }
 
 function release(native, reader, run) {

@@ -2,6 +2,7 @@
 // are closed, and on what is no such object. A member that is in no table fails.
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { inspect } from 'node:util';
 
 import * as a3s from '@a3s-lab/code';
 import { MapStore, MapWorkspace } from './hosts.mjs';
@@ -81,7 +82,7 @@ for (const [name, table] of Object.entries(MEMBERS)) {
   });
 }
 
-const words = (name, args, err) => `${String(name)}(${args.map((a) => { try { return typeof a === 'symbol' ? 'Symbol' : typeof a === 'bigint' ? `${a}n` : JSON.stringify(a) ?? String(a); } catch { return '?'; } }).join(', ')}): ${err?.stack ?? err}`;
+const words = (name, args, err) => `${String(name)}(${args.map((a) => inspect(a)).join(', ')}): ${err?.stack ?? inspect(err)}`;
 
 /** What is given back is closed again, so that the next call finds the same state. */
 async function drop(value) {
@@ -119,6 +120,27 @@ test('odd arguments: an agent', async () => {
     await odd(agent, name, row[0]);
   }
   assert.equal(agent.isClosed(), false);
+});
+
+test('odd arguments: a stream', async () => {
+  const session = await new Place().session('say x\nend\n'.repeat(900));
+  for (const [name, row] of Object.entries(MEMBERS.EventStream)) {
+    if (row === 'getter') continue;
+    for (const value of ODD) {
+      const stream = await session.stream('go');
+      const call = async () => stream[name](value);
+      await call().catch((err) => assert.ok(err instanceof CodeError || name === 'throw', words(name, [value], err)));
+      if (!stream.closed) await collect(stream);
+      await session.cancelAsync();
+      while ((await session.currentRun()) !== null) await new Promise(setImmediate);
+    }
+  }
+  for (const reason of ODD) { // what a signal was aborted with
+    const controller = new AbortController();
+    const other = await session.stream('go', null, { signal: controller.signal });
+    controller.abort(reason);
+    await collect(other);
+  }
 });
 
 test('closed objects', async () => {
