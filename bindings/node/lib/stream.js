@@ -147,10 +147,13 @@ class EventStream {
   async [Symbol.asyncDispose]() { this.close(); }
 }
 
+// What the library takes as a reason; who aborts a signal has not chosen his words for it.
+const MOST_WORDS = 1000;
+
 /** What a signal was aborted with, in words. */
 function wordsOf(reason) {
   const words = typeof reason === 'object' ? reason?.message : reason;
-  return typeof words === 'string' ? words : '';
+  return typeof words === 'string' ? words.slice(0, MOST_WORDS).toWellFormed().replaceAll('\0', ' ') : '';
 }
 
 function release(native, reader, run) {

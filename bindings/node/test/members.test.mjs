@@ -135,7 +135,7 @@ test('odd arguments: a stream', async () => {
       while ((await session.currentRun()) !== null) await new Promise(setImmediate);
     }
   }
-  for (const reason of ODD) { // what a signal was aborted with
+  for (const reason of [...ODD, 'x'.repeat(1 << 20), new Error('why')]) { // what a signal was aborted with
     const controller = new AbortController();
     const other = await session.stream('go', null, { signal: controller.signal });
     controller.abort(reason);
