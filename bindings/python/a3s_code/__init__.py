@@ -70,6 +70,9 @@ else:
                 return getattr(import_module("." + module, __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+    def __dir__():
+        return sorted({*globals(), *__all__})
+
 __all__ = [
     "AGENT_EVENT_TYPES_V1", "Agent", "AgentEvent", "AgentResult", "AlreadyExists", "ArtifactStoreLimits",
     "AutoDelegationConfig", "BlobSessionStore", "BudgetExhausted", "Cancelled", "CodeError",

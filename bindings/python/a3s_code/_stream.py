@@ -112,6 +112,8 @@ class EventStream(Live):
                     yield event
                 if not await self._fill_async():
                     return
+        except GeneratorExit:
+            raise
         except BaseException as err:
             self._give_up(err)
             raise
@@ -148,8 +150,12 @@ class EventStream(Live):
     def _give_up(self, err: BaseException | None) -> None:
         from . import _async
 
-        if _async.is_cancelled(err):
+        if not _async.is_cancelled(err):
+            return
+        try:
             self.cancel("the task was cancelled")
+        except CodeError:
+            pass  # its agent is closed, which has stopped the run
 
     # --- the rest ---
 

@@ -54,6 +54,10 @@ def test_every_name_can_be_imported_from_the_package(name: str) -> None:
     assert namespace[name] is getattr(a3s_code, name)
 
 
+def test_all_names_are_listed() -> None:
+    assert set(a3s_code.__all__) <= set(dir(a3s_code))
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Agnet'"):
         a3s_code.Agnet  # type: ignore[attr-defined]  # noqa: B018
