@@ -107,8 +107,12 @@ test('the package alone: an addon beside its library, or a clear word', async ()
   fs.copyFileSync(path.join(PACKAGE, 'package.json'), path.join(lib, '..', 'package.json'));
   const program = path.join(at, 'program.js');
   fs.writeFileSync(program, `require('./node_modules/@a3s-lab/code/lib/index.js').Agent.create('default_model = "offline/search"').then((a) => a.close()).then(() => console.log('opened'), (e) => console.log(e.code + ': ' + e.message));`);
-  const run = () => execFileSync(process.execPath, [program], { encoding: 'utf8', env: { ...process.env, A3S_LIB: '' } });
+  const run = (...flags) => execFileSync(process.execPath, [...flags, program], { encoding: 'utf8', env: { ...process.env, A3S_LIB: '' } });
   assert.match(run(), /^LIBRARY_NOT_FOUND: the native addon was not found .*--omit=optional.*@a3s-lab\/code-linux-x64-gnu/s);
+  // npm leaves the platform package out where the C library is musl.
+  const musl = path.join(at, 'musl.js');
+  fs.writeFileSync(musl, "Object.defineProperty(process, 'report', { value: undefined });");
+  assert.match(run('--require', musl), /^LIBRARY_NOT_FOUND: this Node is linked with musl/);
 
   const platform = path.join(at, 'node_modules', '@a3s-lab', 'code-linux-x64-gnu');
   execFileSync(process.execPath, [path.join(PACKAGE, 'scripts', 'pack.js'), '--out', platform]);
