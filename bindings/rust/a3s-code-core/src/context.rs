@@ -135,7 +135,9 @@ impl<C: Serialize> Chunks<C> {
         Self(context, PhantomData)
     }
 
-    /// Tells a piece. Waits while the library is many pieces behind.
+    /// Tells a piece. Waits while the library is many pieces behind; as it may wait for whoever
+    /// reads the events, do not send megabytes from a runtime whose only thread reads them: block
+    /// a thread of your own, with `BLOCKS`.
     ///
     /// # Errors
     /// As [`Context::chunk`].

@@ -32,6 +32,12 @@
 //! `tokio` events wait in tokio's own event loop, which must have its I/O driver enabled. Opening
 //! an agent or a session takes a thread for as long as it lasts.
 //!
+//! # Your own parts
+//!
+//! A function of the program is a tool of the model as a [`Tool`]; models, permission checkers,
+//! context providers, commands, session stores, workspaces and more are in the module [`host`].
+//! [`Agent::register_extension`] takes any kind that the library knows, as JSON.
+//!
 //! # The native library
 //!
 //! `liba3s.so.1` is opened when the first agent is: from `A3S_LIB_DIR` (a folder or a file; nothing

@@ -182,7 +182,7 @@ fn a_big_answer_is_cut_or_refused() {
     session.register_tool(Tool::with_schema::<Value>("big", "x", json!({ "type": "object" }), big)).unwrap();
     let result = session.tool("big", json!({})).wait().unwrap();
     assert!(result.output.len() < 1 << 20, "{} bytes", result.output.len());
-    let loud = |_: Value, _: ToolContext| async { Err::<(), _>(ExtensionError::new("Loud", "x".repeat(50 << 20))) };
+    let loud = |_: Value, _: ToolContext| async { Err::<(), _>(ExtensionError::new("Loud", "x".repeat(5 << 20))) };
     session.register_tool(Tool::with_schema::<Value>("loud", "x", json!({ "type": "object" }), loud)).unwrap();
     let result = session.tool("loud", json!({})).wait().unwrap();
     assert!(!result.is_ok() && result.output.len() < 1 << 20, "{} bytes", result.output.len());

@@ -49,7 +49,8 @@
 //! `register` function.
 //!
 //! **Cancellation** does not stop a method: [`Context::cancelled`](crate::Context::cancelled)
-//! is ready then, and [`Chunks::send`] fails.
+//! is ready then, and [`Chunks::send`] fails. Nobody waits for a method that goes on; one that never
+//! returns keeps its thread or task.
 
 mod functions;
 mod register;
