@@ -40,7 +40,13 @@ class EventStream {
 
   #follow(signal) {
     const weak = new WeakRef(this); // a signal often lives longer than a stream
-    const abort = () => weak.deref()?.cancel(wordsOf(signal.reason));
+    const abort = () => {
+      try {
+        weak.deref()?.cancel(wordsOf(signal.reason));
+      } catch {
+        // the run is gone, which is what was wanted
+      }
+    };
     signal.addEventListener('abort', abort, { once: true });
     this.#unfollow = () => signal.removeEventListener('abort', abort);
   }
