@@ -11,7 +11,7 @@ import weakref
 from typing import Callable, TypeVar
 
 from . import _ffi
-from ._errors import CodeError
+from ._errors import CodeError, refuse
 from ._events import decode_batch
 
 T = TypeVar("T")
@@ -53,7 +53,13 @@ class Watch:
         self._known = False
 
     async def wait(self) -> bool | None:
-        """Waits until something was taken; None at the end."""
+        """Waits until something was taken; None at the end.
+
+        Raises:
+            CodeError: SESSION_BUSY if another task waits.
+        """
+        if self._waiter is not None:
+            raise refuse("SESSION_BUSY", "stream.next", "another task reads this stream: a stream has one reader")
         waiter: asyncio.Future[bool | None] = self.loop.create_future()
         self._waiter = waiter
         if not self._known:
@@ -95,7 +101,7 @@ class Watch:
             return
         try:
             took = self._take(0)
-        except CodeError as err:
+        except Exception as err:
             waiter.set_exception(err)
             return
         if took is not False:

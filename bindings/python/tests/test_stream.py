@@ -105,6 +105,20 @@ def test_close_from_another_thread_ends_the_wait(session: Session) -> None:
     assert asyncio.run(main()) == []
 
 
+def test_a_stream_has_one_reader(session: Session) -> None:
+    stream = session.stream("idle")
+
+    async def main() -> None:
+        first = asyncio.ensure_future(stream.__anext__())
+        await asyncio.sleep(0)
+        with pytest.raises(SessionBusy, match="another task reads this stream"):
+            await stream.__anext__()
+        stream.cancel()
+        assert (await first).type == EventType.ERROR
+
+    asyncio.run(main())
+
+
 def test_a_cancelled_task_leaves_no_reader_behind(session: Session) -> None:
     async def main() -> None:
         stream = session.stream("idle")
