@@ -18,10 +18,6 @@ class Workers:
     def __init__(self, limit: int = 64, patience: float = 30) -> None:
         self._limit = limit
         self._patience = patience
-        self.reset()
-
-    def reset(self) -> None:
-        """Forgets all threads: a forked child has none of them."""
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()  # of C: a thread wakes in one step
         self._threads = 0
