@@ -287,11 +287,6 @@ def _bad(reason: str, message: str, field: str, op: str) -> CodeError:
     return refuse("INVALID_REQUEST", op, message, reason=reason)
 
 
-def closed(what: str, op: str = "") -> CodeError:
-    """The error of an object that was closed."""
-    return refuse("SESSION_CLOSED", op, f"{what} is closed")
-
-
 def forked(op: str = "") -> CodeError:
     """The error of any call in a forked child."""
     return refuse(
