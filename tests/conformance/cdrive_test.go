@@ -9,9 +9,6 @@ import (
 	"github.com/a3s-lab/liba3s/runtime/op"
 )
 
-// patienceMS is patience as a time limit in C.
-const patienceMS = uint64(patience / 1e6)
-
 // header drives the functions of the C header, in the process of c/driver.c.
 type header struct{ *process }
 
@@ -95,7 +92,7 @@ func (a *headerAgent) listen(does func(string) error) error {
 		return err
 	}
 	d.leave = func() {
-		if _, err := a.do("close", m.Handle, patienceMS, "-", nil); err != nil {
+		if _, err := a.do("close", m.Handle, patienceMS(), "-", nil); err != nil {
 			d.blame(err)
 		}
 	}
@@ -122,7 +119,7 @@ func (a *headerAgent) check(host []*extension) error {
 
 func (a *headerAgent) sessions() []string {
 	var v op.SessionIDs
-	m, err := a.do("call", a.handle, patienceMS, "agent.list_sessions", nil)
+	m, err := a.do("call", a.handle, patienceMS(), "agent.list_sessions", nil)
 	if err == nil {
 		err = json.Unmarshal(m.Result, &v)
 	}
@@ -136,7 +133,7 @@ func (a *headerAgent) close(host []*extension) error {
 	if a.desk != nil {
 		a.desk.settle(host)
 	}
-	_, err := a.do("close", a.handle, patienceMS, "-", nil)
+	_, err := a.do("close", a.handle, patienceMS(), "-", nil)
 	if a.desk != nil {
 		a.desk.wait()
 	}
@@ -187,7 +184,7 @@ func (s *headerSession) start(prompt string, history json.RawMessage, sink *sink
 
 // waited compares how a run ended with the code of its error event.
 func (s *headerSession) waited(run uint64, code any) error {
-	m, err := s.do("wait", run, patienceMS, "-", nil)
+	m, err := s.do("wait", run, patienceMS(), "-", nil)
 	var got any
 	if m.Error != nil {
 		got = string(m.Error.Code)
@@ -205,7 +202,7 @@ func (s *headerSession) send(prompt string, history json.RawMessage) (any, error
 }
 
 func (s *headerSession) operation(name string, params []byte) (any, error) {
-	m, err := s.do("call", s.handle, patienceMS, name, params)
+	m, err := s.do("call", s.handle, patienceMS(), name, params)
 	return decoded(m.Result, err)
 }
 
@@ -228,3 +225,6 @@ func (s *headerSession) call(name string, params map[string]any) (any, error) {
 	}
 	return v, err
 }
+
+// patienceMS is patience as a time limit in C.
+func patienceMS() uint64 { return uint64(patience.Milliseconds()) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	a3s "github.com/a3s-lab/liba3s"
@@ -41,7 +42,7 @@ type session interface {
 }
 
 // patience bounds everything a scenario waits for.
-const patience = 20 * time.Second
+var patience = 20 * time.Second
 
 func bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), patience)
@@ -83,7 +84,8 @@ type facade struct{}
 type facadeAgent struct {
 	*a3s.Agent
 	tools []*a3s.Tool
-	calling
+	later []*extension // to be registered with sessions
+	desk  *hostDesk    // counts, and knows what a handler does; it hears nothing
 }
 
 func (facade) open(p place, env map[string]string) (agent, error) {
@@ -93,7 +95,7 @@ func (facade) open(p place, env map[string]string) (agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &facadeAgent{Agent: a}, nil
+	return &facadeAgent{Agent: a, desk: newDesk(nil, nil)}, nil
 }
 
 func (a *facadeAgent) session(resume string, p place, options json.RawMessage) (session, error) {
@@ -117,22 +119,42 @@ func (a *facadeAgent) session(resume string, p place, options json.RawMessage) (
 			return nil, err
 		}
 	}
+	for _, x := range a.later {
+		if _, err := s.RegisterExtension(ctx, x.Kind, x.Spec, x.handlers(a.desk)); err != nil {
+			return nil, err
+		}
+	}
 	return facadeSession{s}, nil
 }
 
 func (a *facadeAgent) register(x *extension, does func(string) error) error {
-	if x.tool == nil {
-		return fmt.Errorf("%w: extensions of any kind", errLacking)
+	a.desk.does = does
+	if x.tool != nil && x.tool.plain() {
+		made, err := x.goTool(&a.desk.calling)
+		a.tools = append(a.tools, made)
+		return err
 	}
-	made, err := x.goTool(&a.calling)
-	a.tools = append(a.tools, made)
+	for _, all := range x.Answers {
+		if slices.ContainsFunc(all, func(a answer) bool { return a.Twice || a.Dies }) {
+			return fmt.Errorf("%w: a function answers once, and does not close the control stream", errLacking)
+		}
+	}
+	if x.On == "session" {
+		a.later = append(a.later, x)
+		return nil
+	}
+	ctx, cancel := bounded()
+	defer cancel()
+	_, err := a.RegisterExtension(ctx, x.Kind, x.Spec, x.handlers(a.desk))
 	return err
 }
+
+func (a *facadeAgent) check(host []*extension) error { return a.desk.calling.check(host) }
 
 func (a *facadeAgent) sessions() []string { return a.ListSessions() }
 
 func (a *facadeAgent) close(host []*extension) error {
-	a.settle(host)
+	a.desk.settle(host)
 	ctx, cancel := bounded()
 	defer cancel()
 	return a.Close(ctx)

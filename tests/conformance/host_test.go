@@ -1,10 +1,11 @@
 package conformance
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -75,43 +76,38 @@ func (x *extension) next(op string, n int) answer {
 
 // reply is the answer as the library gets it.
 func (a answer) reply(params json.RawMessage) ([]byte, error) {
-	key, body := "result", a.Result
-	switch {
-	case a.Error != nil:
-		key, body = "error", a.Error
-	case body == nil:
-		body = json.RawMessage("null")
+	if a.Error != nil {
+		return large(map[string]any{"error": a.Error}), nil
 	}
-	var v any
-	if err := json.Unmarshal(body, &v); err != nil {
-		return nil, err
-	}
-	if a.echo {
-		var p struct{ Args struct{ Text string } }
-		if err := json.Unmarshal(params, &p); err != nil {
-			return nil, err
-		}
-		v.(map[string]any)["output"] = p.Args.Text
-	}
-	return []byte(encode(map[string]any{key: large(v)})), nil
+	body, err := a.body(params)
+	return large(map[string]any{"result": body}), err
 }
 
-// large puts the texts in place that {"$big": N} stands for.
-func large(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if n, ok := v["$big"].(float64); ok {
-			return strings.Repeat("x", int(n))
-		}
-		for k, inner := range v {
-			v[k] = large(inner)
-		}
-	case []any:
-		for i, inner := range v {
-			v[i] = large(inner)
-		}
+// body is the result, before large.
+func (a answer) body(params json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case a.Result == nil:
+		return json.RawMessage("null"), nil
+	case !a.echo:
+		return a.Result, nil
 	}
-	return v
+	var p struct{ Args struct{ Text string } }
+	var v map[string]any
+	if err := errors.Join(json.Unmarshal(params, &p), json.Unmarshal(a.Result, &v)); err != nil {
+		return nil, err
+	}
+	v["output"] = p.Args.Text
+	return json.RawMessage(encode(v)), nil
+}
+
+var bigText = regexp.MustCompile(`\{"\$big":(\d+)\}`)
+
+// large gives a value as JSON, with the texts in place that {"$big": N} stands for.
+func large(v any) []byte {
+	return bigText.ReplaceAllFunc([]byte(encode(v)), func(b []byte) []byte {
+		n, _ := strconv.Atoi(string(bigText.FindSubmatch(b)[1]))
+		return []byte(`"` + strings.Repeat("x", n) + `"`)
+	})
 }
 
 // calling counts requests and gathers what the host's side finds wrong.
@@ -164,6 +160,9 @@ func (c *calling) blame(err error) {
 // settle waits until everything was asked as often as it must be, and answered. What is
 // missing then is found by check.
 func (c *calling) settle(all []*extension) {
+	if all == nil {
+		return
+	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
@@ -281,11 +280,12 @@ func (d *hostDesk) hear(e a3s.Event) {
 func (d *hostDesk) serve(a answer, r event.HostRequest, gone <-chan string) error {
 	for _, line := range a.Does {
 		if err := d.does(line); err != nil {
+			_ = d.agent.reply(r.Request, []byte(`{"error":{"type":"Error","message":"a step failed"}}`)) // nobody need wait
 			return fmt.Errorf("%q: %w", line, err)
 		}
 	}
 	for _, c := range a.Chunks {
-		if err := d.agent.chunk(r.Request, []byte(encode(large(copied(c))))); err != nil {
+		if err := d.agent.chunk(r.Request, large(c)); err != nil {
 			return err
 		}
 	}
@@ -335,13 +335,6 @@ func waited(gone <-chan string, want string) error {
 	case <-time.After(patience):
 		return fmt.Errorf("nobody withdrew the request")
 	}
-}
-
-// copied gives a value of its own: large writes into it.
-func copied(v any) any {
-	var out any
-	_ = json.NewDecoder(bytes.NewReader([]byte(encode(v)))).Decode(&out)
-	return out
 }
 
 // wait ends when everything was heard and answered.

@@ -36,13 +36,15 @@ type hostError struct {
 	Message string `json:"message"`
 }
 
-// goTool makes a tool of package a3s. It can say what a Go function can say: a text or
-// an error.
+// plain says that a Go function can answer as the tool does: with a text or an error.
+func (t *hostTool) plain() bool {
+	a := t.Answer
+	return !a.Garbage && !a.Twice && a.ExitCode == 0 && a.Metadata == nil
+}
+
+// goTool makes a plain tool of package a3s.
 func (x *extension) goTool(c *calling) (*a3s.Tool, error) {
 	t, a := x.tool, x.tool.Answer
-	if a.Garbage || a.Twice || a.ExitCode != 0 || a.Metadata != nil {
-		return nil, fmt.Errorf("%w: the answer of host tool %s", errLacking, t.Name)
-	}
 	options := []a3s.ExtensionOption{a3s.Timeout(time.Duration(t.TimeoutMS) * time.Millisecond)}
 	if t.ReadOnly {
 		options = append(options, a3s.ReadOnly())

@@ -42,8 +42,12 @@ func (p *play) run() error {
 	if err == nil {
 		err = p.expectRest()
 	}
+	host := p.host
+	if err != nil {
+		host = nil // what did not come will not come
+	}
 	for _, a := range p.agents {
-		if closing := a.close(p.host); err == nil && closing != nil {
+		if closing := a.close(host); err == nil && closing != nil {
 			err = fmt.Errorf("closing the agent: %v", closing)
 		}
 		if err == nil {
