@@ -62,9 +62,12 @@ class Agent extends AgentExtensions {
   // --- the end ---
 
   async close() {
-    await this.#native.callAsync(this.#handle, 'agent.close', '{}', 0);
-    this.#desk.end();
-    agents.delete(this.#handle);
+    try {
+      await this.#native.callAsync(this.#handle, 'agent.close', '{}', 0);
+    } finally { // also when something goes on in the background
+      this.#desk.end();
+      agents.delete(this.#handle);
+    }
   }
 
   isClosed() { return this.#now('agent.info').closed; }

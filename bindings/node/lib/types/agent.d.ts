@@ -42,7 +42,11 @@ export declare class Agent extends AgentExtensions {
   listStoredSessions(sessionStore?: SessionStore | null, call?: CallOptions): Promise<string[]>;
   /** Closes one session by its id; false if it is not open. */
   closeSession(sessionId: string, call?: CallOptions): Promise<boolean>;
-  /** Closes every session and the agent. Saves nothing. May be called twice. */
+  /**
+   * Closes every session and the agent. Saves nothing. May be called twice.
+   *
+   * @throws {CodeError} TIMEOUT if that takes more than 10 seconds; the rest goes on in the background
+   */
   close(): Promise<void>;
   isClosed(): boolean;
   /** What the configuration says that may not be meant. */

@@ -85,7 +85,11 @@ export declare class Session extends ExtensionOwner {
    * @deprecated it holds up the event loop while the run stops; use `closeAsync`
    */
   close(): void;
-  /** Ends the session: cancels its run, rejects its questions, ends its processes. Bounded by about 10 seconds. Does not save. */
+  /**
+   * Ends the session: cancels its run, rejects its questions, ends its processes. Does not save.
+   *
+   * @throws {CodeError} TIMEOUT if that takes more than 10 seconds; the rest goes on in the background
+   */
   closeAsync(options?: CallOptions): Promise<void>;
 
   /** The runs that are kept, oldest first. */
