@@ -263,11 +263,11 @@ static napi_value reader_close(napi_env env, napi_callback_info info)
 bool readers_export(napi_env env, napi_value exports)
 {
 	const napi_property_descriptor functions[] = {
-		{"readerOpen", NULL, reader_open, NULL, NULL, NULL, napi_default, NULL},
-		{"readerRead", NULL, reader_read, NULL, NULL, NULL, napi_default, NULL},
-		{"readerWait", NULL, reader_wait, NULL, NULL, NULL, napi_default, NULL},
-		{"readerRef", NULL, reader_ref, NULL, NULL, NULL, napi_default, NULL},
-		{"readerClose", NULL, reader_close, NULL, NULL, NULL, napi_default, NULL},
+		{"readerOpen", NULL, reader_open, NULL, NULL, NULL, napi_default_jsproperty, NULL},
+		{"readerRead", NULL, reader_read, NULL, NULL, NULL, napi_default_jsproperty, NULL},
+		{"readerWait", NULL, reader_wait, NULL, NULL, NULL, napi_default_jsproperty, NULL},
+		{"readerRef", NULL, reader_ref, NULL, NULL, NULL, napi_default_jsproperty, NULL},
+		{"readerClose", NULL, reader_close, NULL, NULL, NULL, napi_default_jsproperty, NULL},
 	};
 	return napi_define_properties(env, exports, sizeof functions / sizeof *functions, functions) == napi_ok;
 }

@@ -5,13 +5,32 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ToolResult } from '@a3s-lab/code';
-import { PACKAGE, until } from '../place.mjs';
+import { PACKAGE, internal, until } from '../place.mjs';
 
 const PATIENCE = 20_000;
 const STEPS = new Set(['cancel', 'check', 'tool']);
 
 /** Every operation of every kind, as the generated declarations name them. */
 const OPS = [...new Set([...fs.readFileSync(path.join(PACKAGE, 'lib', 'generated.d.ts'), 'utf8').matchAll(/^ {6}(\w+): \{ params/gm)].map(([, op]) => op))];
+
+// A handler answers once, and the control stream is the package's own. What a hostile program
+// would do with both goes around it, by the addon.
+const addon = internal('native').library();
+const { readerOpen, hostReply } = addon;
+let control; // the control stream that was opened last
+let again; // told what became of a second answer, once
+addon.readerOpen = (stream) => { control = readerOpen(stream); return control; };
+addon.hostReply = (agent, request, answer) => {
+  hostReply(agent, request, answer);
+  const tell = again;
+  again = undefined;
+  try {
+    if (tell) hostReply(agent, request, answer);
+    tell?.('counted');
+  } catch (err) {
+    tell?.(err.code);
+  }
+};
 
 /** A value with its large texts written out. */
 function grown(value) {
@@ -38,8 +57,10 @@ export class Host {
 
   /** Registers what belongs to an agent. */
   join(agent) {
+    control = undefined;
     for (const spec of this.tools) this.#tool(agent, spec);
     for (const extension of this.extensions) if ((extension.on ?? 'agent') === 'agent') this.#extension(agent, extension);
+    this.control = control;
   }
 
   /** Registers what belongs to a session. */
@@ -68,6 +89,10 @@ export class Host {
     if (!signal.aborted || (withdrawn ?? signal.reason.message) !== signal.reason.message) this.wrong.push(`${what}: withdrawn because ${signal.reason?.message}, want ${withdrawn}`);
   }
 
+  #twice(what) {
+    again = (outcome) => { if (outcome !== 'NOT_FOUND') this.wrong.push(`${what}: a second answer gave ${outcome}`); };
+  }
+
   async #busy(serve) {
     this.#open++;
     try {
@@ -85,6 +110,7 @@ export class Host {
       for (const chunk of answer.chunks ?? []) context.emit(chunk);
       if (answer.wait) await this.#withdrawal(name, answer, context.signal);
       if (answer.error) throw failure(answer.error);
+      if (answer.twice) this.#twice(name);
       if (answer.garbage) return new ToolResult({ output: 5 });
       return new ToolResult({ output: answer.output ?? text, exitCode: answer.exit_code, metadata: answer.metadata });
     }));
@@ -122,6 +148,8 @@ export class Host {
     for (const line of answer.does ?? []) await this.#do(what, line);
     for (const chunk of grown(answer.chunks ?? [])) context.chunk(chunk);
     if (answer.wait) await this.#withdrawal(what, answer, context.signal);
+    if (answer.dies) addon.readerClose(this.control);
+    if (answer.twice) this.#twice(what);
     if (answer.error) throw failure(grown(answer.error));
     return grown(answer.result ?? null);
   }
