@@ -26,20 +26,22 @@ class Workers:
     def submit(self, job: Callable[[], None]) -> None:
         """Runs a job soon."""
         with self._lock:
-            if self._idle > 0 or self._threads >= self._limit:
-                self._idle -= 1
-                self._jobs.put(job)
+            self._idle -= 1
+            self._jobs.put(job)
+            if self._idle >= 0 or self._threads >= self._limit:
                 return
             self._threads += 1
-        threading.Thread(target=self._work, args=(job,), name="a3s-tool", daemon=True).start()
+        threading.Thread(target=self._work, name="a3s-tool", daemon=True).start()
 
-    def _work(self, job: Callable[[], None] | None) -> None:
-        while job is not None:
-            job()
-            job = None
+    def _work(self) -> None:
+        while True:
             with self._lock:
                 self._idle += 1
             job = self._next()
+            if job is None:
+                return
+            job()
+            del job  # while it waits, a thread keeps nothing of the program alive
 
     def _next(self) -> Callable[[], None] | None:
         try:

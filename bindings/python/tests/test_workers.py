@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 
 from a3s_code._workers import Workers
 from conftest import until
@@ -41,3 +42,17 @@ def test_threads_without_work_go() -> None:
     assert workers._idle == 0 and workers._jobs.empty()
     workers.submit(done.release)
     assert done.acquire(timeout=10)
+
+
+def test_a_thread_that_waits_keeps_nothing_alive() -> None:
+    class Thing:
+        def work(self) -> None:
+            done.release()
+
+    workers, done, thing = Workers(), threading.Semaphore(0), Thing()
+    gone = weakref.ref(thing)
+    workers.submit(thing.work)
+    del thing
+    assert done.acquire(timeout=10)
+    until(lambda: gone() is None)
+    assert workers._threads == 1
