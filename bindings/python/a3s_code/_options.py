@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 
 from ._errors import bad_type, bad_value
+from ._generated import SESSION_OPTION_NAMES
 from ._values import (
     ArtifactStoreLimits, ConfirmationPolicy, FileSessionStore, HostEnvConfig, HostSessionStore,
     HostWorkspaceBackend, LocalWorkspaceBackend, MemorySessionStore, PermissionPolicy,
@@ -137,20 +138,8 @@ class SessionOptions:
     host_env: HostEnvConfig | None
     retention_limits: Mapping[str, Any] | None
 
-    __slots__ = (
-        "model", "temperature", "thinking_budget", "llm_logprobs", "llm_top_logprobs", "llm_api_timeout_ms",
-        "role", "guidelines", "response_style", "extra", "planning_mode", "planning", "goal_tracking",
-        "max_tool_rounds", "max_parse_retries", "tool_timeout_ms", "circuit_breaker_threshold",
-        "duplicate_tool_call_threshold", "max_execution_time_ms", "continuation_enabled",
-        "max_continuation_turns", "auto_compact", "auto_compact_threshold", "max_context_tokens",
-        "artifact_store_limits", "trajectory_path", "trajectory_mode", "trajectory_max_text_bytes",
-        "trajectory_include_messages", "permission_policy", "confirmation_policy", "security_provider",
-        "skill_dirs", "builtin_skills", "inline_skills", "enforce_active_skill_tool_restrictions", "agent_dirs",
-        "worker_agents", "auto_delegation", "auto_parallel", "manual_delegation_enabled", "max_parallel_tasks",
-        "queue_config", "workspace_backend", "remote_git", "session_store", "auto_save", "journal",
-        "stall_timeout_ms", "budget_guard", "session_id", "memory_store", "tenant_id", "principal",
-        "agent_template_id", "correlation_id", "host_env", "retention_limits",
-    )
+    # All of the library's, so that a new one needs no line here but its type above.
+    __slots__ = tuple(name for name in SESSION_OPTION_NAMES if name != "search_config")
 
     def __init__(self) -> None:
         for name in self.__slots__:

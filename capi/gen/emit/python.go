@@ -27,6 +27,11 @@ func (s *source) python(digest string) []byte {
 	pythonStatuses(w)
 	s.pythonFunctions(w)
 	pythonEvents(w)
+	w.f("SESSION_OPTION_NAMES: Final[tuple[str, ...]] = (\n")
+	for _, o := range s.types.options {
+		w.f("    %s,\n", quote(o.Name))
+	}
+	w.f(")\n\n\n")
 	return append(bytes.TrimRight(w.Bytes(), "\n"), '\n')
 }
 
