@@ -55,8 +55,8 @@ fn everything(session: &AgentSession, text: &str) -> Vec<(&'static str, Result<(
         ),
         ("write_file", session.write_file(text, text).wait().map(drop)),
         ("edit_file", session.edit_file(text, text, text, true).wait().map(drop)),
-        ("send_request", session.send_request(&json!({ "prompt": text, "history": text })).wait().map(drop)),
-        ("stream_request", session.stream_request(&json!(text)).wait().map(drop)),
+        ("send_request", session.send_request(&json!({ "prompt": text, "history": [] })).wait().map(drop)),
+        ("stream_request", session.stream_request(&json!({ "prompt": text })).wait().map(|(events, _)| events.into_iter().for_each(drop))),
         ("ls", session.ls(Some(text)).wait().map(drop)),
         ("bash", session.bash(text).wait().map(drop)),
         ("glob", session.glob(text).wait().map(drop)),
@@ -75,8 +75,15 @@ fn strange_words_are_refused_or_taken() {
                 assert!(!err.code().is_empty() && err.code() != codes::INTERNAL_ERROR && !err.message().is_empty(), "{name}: {err:?}");
             }
         }
-        for kind in [session.unregister_tool(text), session.unregister_extension(text, text)] {
-            let _ = kind; // true where the name was good enough to register
+        for request in
+            [json!(text), json!({ "prompt": text, "history": text }), json!({ "prompt": 5 }), json!({ "other": text }), json!({})]
+        {
+            let (sent, streamed) = (session.send_request(&request).wait(), session.stream_request(&request).wait());
+            assert_eq!(
+                (sent.unwrap_err().code(), streamed.unwrap_err().code()),
+                (codes::INVALID_REQUEST, codes::INVALID_REQUEST),
+                "{request}"
+            );
         }
         let agent = place.agent();
         assert!(!agent.close_session(text).wait().unwrap_or(false));
