@@ -33,8 +33,8 @@ type Handler func(ctx context.Context, params json.RawMessage, chunk func(any) e
 // Registration is something that your program supplies.
 type Registration struct{ r *agent.Registration }
 
-// Close takes it back: new requests fail at once, those under way end as they would. A
-// second Close does nothing. Without it the registration ends with its session or agent.
+// Close takes it back: requests under way are withdrawn, new ones fail at once. A second
+// Close does nothing. Without it the registration ends with its session or agent.
 func (r *Registration) Close() error { return r.r.Close() }
 
 // RegisterExtension supplies a part of the runtime, of any kind. With an agent it serves

@@ -36,8 +36,7 @@ type registration struct {
 // Registration takes an extension of the host back.
 type Registration struct{ undo func() error }
 
-// Close takes the extension back. Requests under way end as they would, new ones fail at
-// once.
+// Close takes the extension back: requests under way are withdrawn, new ones fail at once.
 func (r *Registration) Close() error { return r.undo() }
 
 // Supply lets the host supply an extension of a kind of HostKinds: to one session or, if

@@ -120,3 +120,35 @@ func TestAnotherHears(t *testing.T) {
 		t.Error("the desk's sender was told of it")
 	}
 }
+
+// What is taken back is asked no more, and what it was asked is withdrawn; another
+// extension of the same desk goes on.
+func TestTakenBack(t *testing.T) {
+	e := ear{make(told, 2), make(chan string, 1)}
+	d := host.NewDesk(e)
+	mine, other := host.NewLine(d, "tool", "mine", time.Minute), host.NewLine(d, "tool", "other", time.Minute)
+	ended := map[*host.Line]chan error{mine: make(chan error, 1), other: make(chan error, 1)}
+	for l, end := range ended {
+		go func() { end <- l.Ask(bg, host.Question{Op: "call", Params: 1}, new(int)) }()
+	}
+	ids := map[uint64]bool{<-e.told: true, <-e.told: true}
+	mine.End()
+	if err := <-ended[mine]; !host.Gone(err) {
+		t.Errorf("the request under way: %v", err)
+	}
+	if reason := <-e.withdrawn; reason != "cancelled" {
+		t.Errorf("withdrawn for %q", reason)
+	}
+	if err := mine.Ask(bg, host.Question{Op: "call", Params: 1}, new(int)); !host.Gone(err) || len(e.told) != 0 {
+		t.Errorf("a new request: %v, %d told", err, len(e.told))
+	}
+	taken := 0
+	for id := range ids {
+		if d.Reply(id, []byte(`{"result":1}`)) == nil {
+			taken++
+		}
+	}
+	if err := <-ended[other]; err != nil || taken != 1 {
+		t.Errorf("the other: %v, %d replies were taken", err, taken)
+	}
+}

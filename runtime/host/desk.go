@@ -30,6 +30,8 @@ type Request struct {
 	// To hears this question, and its withdrawal, instead of the desk's sender: an
 	// extension that lives in the process itself needs no frames. Nil is the desk's.
 	To Sender
+
+	line *Line // that asks; nil for none
 }
 
 // Sender carries frames to the host. Its methods must not block on the host and must
@@ -55,6 +57,7 @@ type waiting struct {
 	session string
 	lasting bool
 	direct  bool // the request says who hears it
+	line    *Line
 	send    Sender
 	chunks  chan json.RawMessage
 	limit   int           // bytes of a result
@@ -90,6 +93,7 @@ func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) 
 		session: r.SessionID,
 		lasting: r.Lasting,
 		direct:  r.To != nil,
+		line:    r.line,
 		send:    d.send,
 		chunks:  make(chan json.RawMessage, 64),
 		limit:   r.Max,
@@ -156,6 +160,9 @@ func (d *Desk) add(r *Request, w *waiting) error {
 	defer d.mu.Unlock()
 	if d.closed {
 		return fault.New(fault.Closed, "host.ask", "the agent is closed")
+	}
+	if r.line != nil && r.line.ended.Load() { // here, so that none slips in behind End
+		return r.line.gone()
 	}
 	d.last++
 	r.ID = d.last

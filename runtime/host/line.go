@@ -80,9 +80,16 @@ func (l *Line) Name() string { return l.name }
 // Deadline of a request.
 func (l *Line) Deadline() time.Duration { return l.deadline }
 
-// End refuses further requests, since the host took the extension back. Those under way
-// end as they would.
-func (l *Line) End() { l.ended.Store(true) }
+// End refuses further requests, since the host took the extension back, and withdraws
+// those that wait.
+func (l *Line) End() {
+	l.ended.Store(true)
+	l.desk.finish(func(w *waiting) bool { return w.line == l }, ending{l.gone(), "cancelled"})
+}
+
+func (l *Line) gone() error {
+	return fault.New(fault.Unsupported, "host."+l.kind, "the host took its %s %q back", l.kind, l.name).With("reason", "host_gone")
+}
 
 // Question is one use of a line.
 type Question struct {
@@ -100,9 +107,6 @@ type Question struct {
 // Ask puts a question and decodes its result strictly. What the host reports, and what it
 // says that cannot be read, is a *Failure; see Desk.Ask for the rest.
 func (l *Line) Ask(ctx context.Context, q Question, into any) error {
-	if l.ended.Load() {
-		return fault.New(fault.Unsupported, "host."+l.kind, "the host took its %s %q back", l.kind, l.name).With("reason", "host_gone")
-	}
 	params, err := json.Marshal(q.Params)
 	if err != nil {
 		return fault.New(fault.Internal, "host."+l.kind, "%s %q: the request cannot be encoded: %v", l.kind, l.name, err)
@@ -124,7 +128,7 @@ func (l *Line) Ask(ctx context.Context, q Question, into any) error {
 			cancel(broken)
 		}
 	}
-	r := Request{Kind: l.kind, Name: l.name, Op: q.Op, Params: params, SessionID: q.SessionID, Deadline: q.Deadline, Lasting: q.Lasting, Max: q.Max, To: l.to}
+	r := Request{Kind: l.kind, Name: l.name, Op: q.Op, Params: params, SessionID: q.SessionID, Deadline: q.Deadline, Lasting: q.Lasting, Max: q.Max, To: l.to, line: l}
 	reply, err := l.desk.Ask(ctx, r, chunk)
 	switch {
 	case broken != nil:
