@@ -8,6 +8,7 @@ import { ToolResult } from '@a3s-lab/code';
 import { PACKAGE, internal, until } from '../place.mjs';
 
 const PATIENCE = 20_000;
+const DEAD = Symbol('no answer');
 const STEPS = new Set(['cancel', 'check', 'tool']);
 
 /** Every operation of every kind, as the generated declarations name them. */
@@ -122,11 +123,14 @@ export class Host {
       const what = `${kind} ${spec.name} ${op}`;
       let asked = 0;
       this.#want(what, calls[op]);
-      handlers[op] = (params, context) => this.#busy(() => {
-        this.#count(what);
-        const all = answers?.[op] ?? [];
-        return this.#answer(what, all[Math.min(asked++, all.length - 1)], context);
-      });
+      handlers[op] = async (params, context) => {
+        const answer = await this.#busy(() => {
+          this.#count(what);
+          const all = answers?.[op] ?? [];
+          return this.#answer(what, all[Math.min(asked++, all.length - 1)], context);
+        });
+        return answer === DEAD ? new Promise(() => {}) : answer;
+      };
     }
     owner.registerExtension(kind, spec, handlers);
   }
@@ -148,7 +152,10 @@ export class Host {
     for (const line of answer.does ?? []) await this.#do(what, line);
     for (const chunk of grown(answer.chunks ?? [])) context.chunk(chunk);
     if (answer.wait) await this.#withdrawal(what, answer, context.signal);
-    if (answer.dies) addon.readerClose(this.control);
+    if (answer.dies) {
+      addon.readerClose(this.control);
+      return DEAD;
+    }
     if (answer.twice) this.#twice(what);
     if (answer.error) throw failure(grown(answer.error));
     return grown(answer.result ?? null);
