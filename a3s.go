@@ -110,8 +110,8 @@ type Agent struct {
 // itself. The error is a *Error with code CONFIG_ERROR if it makes no sense. Nothing is
 // contacted.
 func Create(ctx context.Context, source string, opts ...Option) (*Agent, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fault.From("agent.open", err)
+	if err := over(ctx, "agent.open"); err != nil {
+		return nil, err
 	}
 	s := agent.Setup{Source: source}
 	for _, o := range opts {

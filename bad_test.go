@@ -3,6 +3,7 @@ package a3s_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -137,10 +138,18 @@ func TestBadPrompts(t *testing.T) {
 	all = append(all, refused{"a huge history", "INVALID_REQUEST", err})
 	_, err = s.Run(t.Context(), strings.Repeat("x", 2<<20))
 	all = append(all, refused{"more than the window", "CONTEXT_ERROR", err})
+	_, err = s.Send(ended(), "hi", nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v is not that of its context", err)
+	}
+	all = append(all, refused{"send: an ended context", "CANCELLED", err})
 	for _, err := range s.Stream(ended(), "hi") {
 		all = append(all, refused{"stream: an ended context", "CANCELLED", err})
 	}
 	check(t, all)
+	if n := len(s.Runs()); n != 1 { // the one that was more than the window
+		t.Errorf("%d runs were begun", n)
+	}
 }
 
 func TestBadCalls(t *testing.T) {

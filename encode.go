@@ -1,6 +1,7 @@
 package a3s
 
 import (
+	"context"
 	"encoding/json"
 	"reflect"
 	"unicode/utf8"
@@ -65,4 +66,14 @@ func valid(v reflect.Value, depth int) bool {
 		}
 	}
 	return true
+}
+
+// over gives the error of a context that has ended; nil for another.
+func over(ctx context.Context, operation string) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	e := *fault.From(operation, ctx.Err())
+	e.Err = context.Cause(ctx)
+	return &e
 }

@@ -50,8 +50,8 @@ func (r *Registration) Close() error { return r.r.Close() }
 // ALREADY_EXISTS for a name that is taken, INVALID_REQUEST for a spec that makes no sense,
 // SESSION_CLOSED.
 func (o *owner) RegisterExtension(ctx context.Context, kind string, spec any, handlers map[string]Handler) (*Registration, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fault.From("host.register", err)
+	if err := over(ctx, "host.register"); err != nil {
+		return nil, err
 	}
 	b, err := encode("host.register", "spec", spec)
 	if err != nil {

@@ -47,8 +47,12 @@ func (s *Session) Start(prompt string, history []Message) (*Run, error) {
 	return &Run{r}, nil
 }
 
-// Send runs a prompt and waits. When ctx ends the run is cancelled.
+// Send runs a prompt and waits. A run that fails is an error, with what it failed with.
+// When ctx ends the run is cancelled; after that ctx starts none. See Start for history.
 func (s *Session) Send(ctx context.Context, prompt string, history []Message) (Result, error) {
+	if err := over(ctx, "session.send"); err != nil {
+		return Result{}, err
+	}
 	r, err := s.Start(prompt, history)
 	if err != nil {
 		return Result{}, err
@@ -95,8 +99,8 @@ func (s *Session) Stream(ctx context.Context, prompt string) iter.Seq2[Event, er
 // StreamRequest is Stream of a Request.
 func (s *Session) StreamRequest(ctx context.Context, request Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(Event{}, fault.From("run.start", err))
+		if err := over(ctx, "run.start"); err != nil {
+			yield(Event{}, err)
 			return
 		}
 		r, err := s.Start(request.Prompt, request.History)
