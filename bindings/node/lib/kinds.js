@@ -154,7 +154,7 @@ function context(served) {
 
 function command(served) {
   const { run } = methods('command', served, ['run'], ['run'], 'run');
-  return { ops: { run: async ({ args, ctx }, context_) => under('text', 'string', (await run(args, { mcpServers: [], ...fromWire(ctx ?? {}) }, context_)) ?? '') } };
+  return { ops: { run: async ({ args, ctx: session }, ctx) => under('text', 'string', (await run(args, { mcpServers: [], ...fromWire(session) }, ctx)) ?? '') } };
 }
 
 function log(served) {
