@@ -145,6 +145,9 @@ c_warnings() {
   cc -std=c11 -Wall -Wextra -pedantic -Werror -Iinclude -fsyntax-only capi/shim.c examples/c/*.c
 }
 
+## coverage                  write the table of scenarios from the latest runs of all languages; see tests/conformance
+cmd_coverage() { go run ./tests/conformance/coverage; }
+
 ## gen                       write the generated files: header, shim, schema, tables, options
 cmd_gen() { go run ./capi/gen; }
 
@@ -191,6 +194,6 @@ cmd_dist() {
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case "$command" in
-  help | build | demo | test | check | gen | fuzz | bench | live | soak | dist) "cmd_$command" "$@" ;;
+  help | build | demo | test | check | coverage | gen | fuzz | bench | live | soak | dist) "cmd_$command" "$@" ;;
   *) cmd_help >&2; die "unknown command $command" ;;
 esac

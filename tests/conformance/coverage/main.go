@@ -47,10 +47,44 @@ func main() {
 	if err == nil {
 		err = os.WriteFile(filepath.Join("tests", "conformance", "COVERAGE.md"), []byte(text), 0o644)
 	}
+	if err == nil {
+		err = intoReadme("README.md", text)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "coverage:", err)
 		os.Exit(1)
 	}
+}
+
+// The marks in README.md between which the last line of the table stands.
+const (
+	begin = "<!-- scenarios -->\n"
+	end   = "<!-- end of scenarios -->\n"
+)
+
+// intoReadme puts the sum of the table into README.md.
+func intoReadme(path, page string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(b), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return fmt.Errorf("%s has no place for the table, between %q and %q", path, strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return os.WriteFile(path, []byte(before+begin+summary(page)+end+after), 0o644)
+}
+
+// summary gives the head and the last row of the table.
+func summary(page string) string {
+	var out strings.Builder
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "| group") || strings.HasPrefix(line, "| ---") || strings.HasPrefix(line, "| all") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
 }
 
 // group gives the row of a scenario.

@@ -39,8 +39,8 @@ func TestFresh(t *testing.T) {
 	if strings.Contains(page, "failed") {
 		t.Error("COVERAGE.md tells of failures")
 	}
-	if readme, err := os.ReadFile(filepath.Join(root, "README.md")); err != nil || !strings.Contains(string(readme), "tests/conformance/COVERAGE.md") {
-		t.Error("README.md does not lead to COVERAGE.md", err)
+	if readme, err := os.ReadFile(filepath.Join(root, "README.md")); err != nil || !strings.Contains(string(readme), begin+summary(page)+end) {
+		t.Error("README.md does not hold the sum of COVERAGE.md; run ./build.sh coverage", err)
 	}
 }
 
@@ -75,6 +75,13 @@ func TestTable(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)
 		}
+	}
+	put("README.md", "words\n"+begin+"old\n"+end+"more\n")
+	if err := intoReadme(filepath.Join(dir, "README.md"), got); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "README.md")); err != nil || string(b) != "words\n"+begin+summary(got)+end+"more\n" || strings.Count(summary(got), "\n") != 3 {
+		t.Errorf("the readme is %s, %v", b, err)
 	}
 	put("build/conformance-rust.json", `{"unicode":"pass"}`)
 	if _, err := table(dir); err == nil || !strings.Contains(err.Error(), "Rust did not play host-log-twice") {
