@@ -119,6 +119,12 @@ func (c *Cursor) Wait(timeout time.Duration) (bool, error) {
 // TryNext is Next without blocking: 0, 0, nil says that nothing is there now.
 func (c *Cursor) TryNext(limit int, buf []byte) (n, needed int, err error) {
 	if !c.read.TryLock() {
+		c.mu.Lock()
+		closed := c.closed
+		c.mu.Unlock()
+		if closed { // who holds the lock closes it
+			return 0, 0, errClosed
+		}
 		return 0, 0, fault.New(fault.Busy, "stream.next", "another thread is reading this stream; use one reader per stream")
 	}
 	defer c.read.Unlock()

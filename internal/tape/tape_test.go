@@ -114,6 +114,26 @@ func TestBlockedReaderIsWokenClosedAndCancelled(t *testing.T) {
 	}
 }
 
+// Who closes a stream is no second reader: its reader hears that it is closed.
+func TestClosedWhileItIsLookedAt(t *testing.T) {
+	for range 200 {
+		c := NewCursor(gap)
+		done := make(chan error, 1)
+		go func() {
+			for {
+				if _, _, err := c.TryNext(1, make([]byte, 64)); err != nil {
+					done <- err
+					return
+				}
+			}
+		}()
+		c.Close()
+		if err := <-done; fault.KindOf(err) != fault.Closed {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestManyReadersWhileWriting(t *testing.T) {
 	tp := New("r", 0)
 	var wg sync.WaitGroup
