@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/a3s-lab/liba3s/runtime/event"
 	"github.com/a3s-lab/liba3s/runtime/fault"
@@ -31,6 +32,9 @@ type registration struct {
 	// attached are the sessions it was brought into, with the way back; guarded by
 	// Agent.mu.
 	attached map[string]func() error
+	// attaching counts those it is being brought into; it rises under Agent.mu, while the
+	// agent has this registration.
+	attaching sync.WaitGroup
 }
 
 // Registration takes an extension of the host back.
@@ -115,13 +119,16 @@ func (a *Agent) attach(ctx context.Context, r *registration, s *session.Session)
 	}
 	a.mu.Lock()
 	_, there := r.attached[s.ID()]
+	there = there || !slices.Contains(a.extensions, r)
 	if !there {
 		r.attached[s.ID()] = func() error { return nil } // claimed
+		r.attaching.Add(1)
 	}
 	a.mu.Unlock()
 	if there {
 		return nil
 	}
+	defer r.attaching.Done()
 	detach, err := r.kind.attach(a, ctx, r, s)
 	a.mu.Lock()
 	kept := slices.Contains(a.extensions, r)
@@ -151,6 +158,7 @@ func (a *Agent) forget(r *registration) error {
 		return nil // its session or the agent was closed, or it was taken back before
 	}
 	r.end()
+	r.attaching.Wait() // its name is free when it is taken back
 	for _, fn := range detach {
 		if err := fn(); err != nil && fault.KindOf(err) != fault.NotFound {
 			return err
@@ -246,11 +254,14 @@ func (b *builder) hostTools(ctx context.Context) ([]tool.Tool, error) {
 	return out, nil
 }
 
-// settle notes what the session was built with.
+// settle notes what the session was built with, and takes out what was taken back
+// meanwhile. Agent.mu is held.
 func (b *builder) settle(s *session.Session) {
-	b.a.mu.Lock()
-	defer b.a.mu.Unlock()
 	for _, r := range b.early {
+		if !slices.Contains(b.a.extensions, r) {
+			_ = s.RemoveTool(r.name) // it is there: nobody else knows this session yet
+			continue
+		}
 		r.attached[b.id] = func() error { return s.RemoveTool(r.name) }
 	}
 }

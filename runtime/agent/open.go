@@ -54,10 +54,10 @@ func (a *Agent) OpenSession(ctx context.Context, spec SessionSpec) (*session.Ses
 	closed := a.closed
 	if err == nil && !closed {
 		a.sessions[b.id] = s
+		b.settle(s)
 	}
 	a.mu.Unlock()
 	if err == nil && !closed {
-		b.settle(s)
 		if err := a.catchUp(ctx, s); err != nil {
 			_ = s.Close(context.WithoutCancel(ctx))
 			return nil, fault.From("session.open", err)
