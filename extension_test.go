@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -250,5 +251,78 @@ func TestRegistrations(t *testing.T) {
 	}
 	if _, err := register("tool", object{"name": "late"}); code(t, err) != "SESSION_CLOSED" {
 		t.Error(err)
+	}
+}
+
+// Extensions come and go while they are used, from many goroutines; what is asked of one
+// that is taken back ends at once.
+func TestExtensionsComeAndGo(t *testing.T) {
+	agent, s := scriptedAgent(t, "say hi", nil)
+	var all sync.WaitGroup
+	for i := range 8 {
+		name := fmt.Sprint("tool", i)
+		all.Go(func() {
+			for range 20 {
+				r, err := agent.RegisterExtension(t.Context(), "tool", object{"name": name}, handling("call", answering(object{"output": name}, nil)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got, err := s.Tool(t.Context(), name, nil); err != nil || got.Output != name {
+					t.Errorf("%+v %v", got, err)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+				if got, err := s.Tool(t.Context(), name, nil); err != nil || got.ExitCode == 0 {
+					t.Errorf("after Close: %+v %v", got, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A handler that is asked when its registration, its session or its agent is closed hears
+// of it, and who asked gets a failure.
+func TestCloseWhileAHandlerIsAsked(t *testing.T) {
+	for name, end := range map[string]func(*a3s.Agent, *a3s.Session, *a3s.Registration) error{
+		"registration": func(_ *a3s.Agent, _ *a3s.Session, r *a3s.Registration) error { return r.Close() },
+		"session":      func(_ *a3s.Agent, s *a3s.Session, _ *a3s.Registration) error { return s.Close(context.Background()) },
+		"agent":        func(a *a3s.Agent, _ *a3s.Session, _ *a3s.Registration) error { return a.Close(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent, s := scriptedAgent(t, "say hi", nil)
+			begun, told := make(chan struct{}), make(chan error, 1)
+			r, err := s.RegisterExtension(t.Context(), "tool", object{"name": "wait"}, handling("call", func(ctx context.Context, _ json.RawMessage, _ func(any) error) (any, error) {
+				close(begun)
+				<-ctx.Done()
+				told <- context.Cause(ctx)
+				return object{"output": "too late"}, nil
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			type answer struct {
+				r   a3s.ToolResult
+				err error
+			}
+			answered := make(chan answer, 1)
+			go func() {
+				r, err := s.Tool(context.Background(), "wait", nil)
+				answered <- answer{r, err}
+			}()
+			<-begun
+			if err := end(agent, s, r); err != nil {
+				t.Error(err)
+			}
+			var e *a3s.Error
+			if cause := <-told; !errors.As(cause, &e) || e.Details["reason"] != "cancelled" {
+				t.Errorf("the handler was told %v", cause)
+			}
+			if a := <-answered; a.err == nil && a.r.ExitCode == 0 {
+				t.Errorf("it was answered %+v", a.r)
+			}
+		})
 	}
 }
