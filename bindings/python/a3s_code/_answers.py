@@ -105,6 +105,7 @@ def _consume(context: Context, handler: Handler, value: Any) -> Any:
             if piece is None:
                 end = _joined(end, item)
             elif context.cancelled or not context.chunk(piece):
+                context._hear_why()
                 raise _Withdrawn
     finally:
         close = getattr(value, "close", None)
@@ -133,6 +134,7 @@ async def _consume_async(context: Context, handler: Handler, value: Any) -> Any:
             elif piece is None:
                 end = _joined(end, item)
             elif context.cancelled or not await context.chunk_async(piece):
+                await in_worker(context._hear_why)
                 raise _Withdrawn
     finally:
         close = getattr(value, "aclose", None)

@@ -96,6 +96,11 @@ class Context(Live):
 
         return await in_worker(lambda: self.chunk(piece))
 
+    def _hear_why(self) -> None:
+        """Waits for the word on why nobody waits any more, which is on its way: a generator that is
+        closed then finds it."""
+        self._cancelled.wait(1)
+
     def _cancel(self, reason: str) -> None:
         self._reason = reason
         self._cancelled.set()
