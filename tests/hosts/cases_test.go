@@ -25,6 +25,7 @@ func TestCases(t *testing.T) {
 		{"FFI-06", "tests/hosts/python/stress.py", "FFI-06"},
 		{"FFI-07", "tests/capi/c/calls.c", "FFI-07: a panic becomes an error, in an export and in a goroutine"},
 		{"FFI-08", "tests/hosts/python/many.py", "FFI-08"},
+		{"FFI-08", "tests/hosts/proxies_test.go", "FFI-08"},
 		{"FFI-09", "bindings/node/test/worker.test.mjs", "FFI-09: callbacks reach the worker that registered them"},
 		{"FFI-10", "tests/hosts/python/prefork.py", "FFI-10"},
 		{"FFI-10", "include/a3s.h", "The library does not survive fork() without exec"},

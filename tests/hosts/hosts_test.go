@@ -1,6 +1,6 @@
 // Package hosts holds what processes do to a library that lives in them: fork, signals,
 // crash reporters, other Go runtimes, storms of threads, and many agents side by side.
-// The hosts are C programs and Python programs; tests/capi and the tests of the bindings
+// The hosts are programs in C, Python and JavaScript; tests/capi and the tests of the bindings
 // hold what concerns one function or one language (TestCases says where each case is).
 package hosts
 

@@ -33,6 +33,17 @@ func TestThousandThreads(t *testing.T) {
 	clean(t, dir, "", linked(t, "storm"), dir)
 }
 
+// A host that starts children all the time, with a handler of SIGCHLD.
+func TestHostWithChildren(t *testing.T) {
+	program := linked(t, "spawn")
+	for _, when := range []string{"before", "after"} {
+		t.Run(when, func(t *testing.T) {
+			dir := folder(t, turn)
+			clean(t, dir, "", program, dir, when)
+		})
+	}
+}
+
 // APRV-03: an answer that comes while its run is being cancelled.
 func TestLateAnswers(t *testing.T) {
 	dir := folder(t, turn)
