@@ -36,7 +36,7 @@ pub(crate) struct Control {
 
 enum Stream {
     Unopened,
-    Open { _source: Source },
+    Open { _source: Source, handle: Handle },
     Ended,
 }
 
@@ -54,10 +54,18 @@ impl Control {
             Stream::Unopened => {}
         }
         let reader = Reader::open(self.agent, 16 << 10)?;
-        let fd = reader.fd()?;
+        let (fd, handle) = (reader.fd()?, reader.handle());
         let ear = Ear { control: Arc::downgrade(self), reader: Mutex::new(reader) };
-        *stream = Stream::Open { _source: Source::listen(fd, Arc::new(ear))? };
+        *stream = Stream::Open { _source: Source::listen(fd, Arc::new(ear))?, handle };
         Ok(true)
+    }
+
+    /// Closes the control stream, as if this program's ears had died: for scenarios.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn hang_up(&self) {
+        if let Stream::Open { handle, .. } = *lock(&self.stream) {
+            ffi::close_quietly(handle, 5000);
+        }
     }
 
     /// Makes an extension known to the library, and listens for what it is asked.

@@ -2,8 +2,8 @@
 //!
 //! A batch is read in one pass: the library writes an event's type before its payload, so the
 //! payload is decoded as what it is right away. If anything in a batch is not as this crate
-//! knows it, the batch is read again event by event, and what cannot be decoded is kept as
-//! [`AgentEvent::Other`](crate::AgentEvent::Other).
+//! knows it, the batch is read again event by event: a payload with more fields is kept beside
+//! its event, and what cannot be decoded is kept as [`AgentEvent::Other`](crate::AgentEvent::Other).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::{CodeError, Result};
-use crate::event::{EventEnvelope, EventMetadata, EVENT_ENVELOPE_V1_VERSION};
+use crate::event::{AgentEvent, EventEnvelope, EventMetadata, Payload, EVENT_ENVELOPE_V1_VERSION};
 use crate::generated::events::{PayloadSeed, Tag};
 
 /// Decodes events; keeps the ids it met, since those of a stream hardly ever change.
@@ -44,8 +44,8 @@ impl Decoder {
 
     /// Puts one event behind `into`; a payload that is not as expected is kept as it came.
     fn one(&mut self, json: &RawValue, into: &mut VecDeque<EventEnvelope>) -> Result<()> {
-        let mut read = |raw| Envelope { ids: self, raw, into }.deserialize(&mut serde_json::Deserializer::from_str(json.get()));
-        read(false).or_else(|_| read(true)).map_err(|e| CodeError::unreadable("event", &e))
+        let mut read = |how| Envelope { ids: self, how, into }.deserialize(&mut serde_json::Deserializer::from_str(json.get()));
+        read(How::Exact).or_else(|_| read(How::Wider)).or_else(|_| read(How::Raw)).map_err(|e| CodeError::unreadable("event", &e))
     }
 }
 
@@ -74,16 +74,34 @@ impl<'de> Visitor<'de> for Batch<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Envelope { ids: self.0, raw: false, into: self.1 })?.is_some() {}
+        while seq.next_element_seed(Envelope { ids: self.0, how: How::Exact, into: self.1 })?.is_some() {}
         Ok(())
     }
 }
 
-/// Decodes one envelope; with `raw` every payload is kept as it came. An event is large, so it is
-/// moved once, to where it stays.
+/// How a payload is read.
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    /// It has the fields that this crate knows, and no others.
+    Exact,
+    /// It may have more, and is kept whole beside the event.
+    Wider,
+    /// Whatever it is, it is kept as it came.
+    Raw,
+}
+
+/// A payload with more fields than this crate knows.
+fn wider(tag: Tag, json: &RawValue) -> serde_json::Result<AgentEvent> {
+    let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json.get())?;
+    let known = tag.fields();
+    fields.retain(|name, _| known.iter().any(|k| k.trim_start_matches("r#") == name));
+    PayloadSeed(tag).deserialize(serde_json::Value::Object(fields))
+}
+
+/// Decodes one envelope. An event is large, so it is moved once, to where it stays.
 struct Envelope<'a> {
     ids: &'a mut Decoder,
-    raw: bool,
+    how: How,
     into: &'a mut VecDeque<EventEnvelope>,
 }
 
@@ -114,7 +132,7 @@ impl<'de> Visitor<'de> for Envelope<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let (mut tag, mut early, mut event, mut metadata) = (None, None, None, None);
+        let (mut tag, mut late, mut event, mut metadata, mut raw) = (None, None, None, None, None);
         while let Some(key) = map.next_key()? {
             match key {
                 Key::Version => {
@@ -123,10 +141,10 @@ impl<'de> Visitor<'de> for Envelope<'_> {
                         return Err(A::Error::custom(format_args!("event envelope version {version}")));
                     }
                 }
-                Key::Type => tag = Some(map.next_value_seed(TagSeed(self.raw))?),
-                Key::Payload => match tag.take() {
+                Key::Type => tag = Some(map.next_value_seed(TagSeed(self.how == How::Raw))?),
+                Key::Payload => match tag.take_if(|_| self.how != How::Wider) {
                     Some(tag) => event = Some(map.next_value_seed(PayloadSeed(tag))?),
-                    None => early = Some(map.next_value::<&RawValue>()?),
+                    None => late = Some(map.next_value::<&RawValue>()?),
                 },
                 Key::Metadata => metadata = map.next_value_seed(MetadataSeed(self.ids))?,
                 Key::Other => {
@@ -134,12 +152,16 @@ impl<'de> Visitor<'de> for Envelope<'_> {
                 }
             }
         }
-        if let (Some(tag), Some(json)) = (tag, early) {
-            let mut d = serde_json::Deserializer::from_str(json.get());
-            event = Some(PayloadSeed(tag).deserialize(&mut d).map_err(A::Error::custom)?);
+        if let (Some(tag), Some(json)) = (tag, late) {
+            event = Some(if self.how == How::Wider {
+                raw = Some(Payload::from(json));
+                wider(tag, json).map_err(A::Error::custom)?
+            } else {
+                PayloadSeed(tag).deserialize(&mut serde_json::Deserializer::from_str(json.get())).map_err(A::Error::custom)?
+            });
         }
         let event = event.ok_or_else(|| A::Error::custom("an event without type or payload"))?;
-        self.into.push_back(EventEnvelope { event, metadata });
+        self.into.push_back(EventEnvelope { event, metadata, raw });
         Ok(())
     }
 }

@@ -35,6 +35,22 @@ fn an_event_has_its_place() {
 }
 
 #[test]
+fn unknown_fields_are_kept_beside_the_event() {
+    for json in [
+        r#"{"version":1,"type":"turn_start","payload":{"turn":2,"mood":{"a":[1.10,null]}}}"#,
+        r#"{"version":1,"payload":{"turn":2,"mood":{"a":[1.10,null]}},"type":"turn_start"}"#,
+    ] {
+        let envelope = one(json);
+        assert!(matches!(envelope.event, AgentEvent::TurnStart { turn: 2, .. }), "{envelope:?}");
+        assert_eq!(envelope.raw.as_deref().map(RawValue::get), Some(r#"{"turn":2,"mood":{"a":[1.10,null]}}"#));
+        let again = serde_json::to_string(&envelope).unwrap();
+        assert_eq!(again, r#"{"version":1,"type":"turn_start","payload":{"turn":2,"mood":{"a":[1.10,null]}}}"#);
+        assert_eq!(one(&again), envelope);
+    }
+    assert_eq!(one(r#"{"version":1,"type":"turn_start","payload":{"turn":2}}"#).raw, None);
+}
+
+#[test]
 fn what_is_unknown_is_kept() {
     let tests = [
         // an unknown type, whatever its payload

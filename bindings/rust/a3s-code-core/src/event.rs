@@ -52,9 +52,14 @@ macro_rules! events {
             pub(crate) fn of(name: &str) -> Self {
                 match name { $($wire => Self::$event,)* _ => Self::Other(name.to_owned()) }
             }
+
+            /// The fields of its payload that this crate knows.
+            pub(crate) fn fields(&self) -> &'static [&'static str] {
+                match self { $(Self::$event => &[$(stringify!($field),)*],)* Self::Other(_) => &[] }
+            }
         }
 
-        /// Decodes a payload whose type is known.
+        /// Decodes a payload whose type is known; one with an unknown field is an error.
         pub(crate) struct PayloadSeed(pub(crate) Tag);
 
         impl<'de> serde::de::DeserializeSeed<'de> for PayloadSeed {
@@ -65,6 +70,7 @@ macro_rules! events {
                 match self.0 {
                     $(Tag::$event => {
                         #[derive(serde::Deserialize)]
+                        #[serde(deny_unknown_fields)]
                         struct Fields { $($(#[$of_field])* $field: $type,)* }
                         let Fields { $($field,)* } = Fields::deserialize(d)?;
                         Ok(AgentEvent::$event { $($field,)* })
@@ -113,6 +119,12 @@ impl AgentEvent {
 #[serde(transparent)]
 pub struct Payload(Box<RawValue>);
 
+impl From<&RawValue> for Payload {
+    fn from(json: &RawValue) -> Self {
+        Self(json.to_owned())
+    }
+}
+
 impl Deref for Payload {
     type Target = RawValue;
 
@@ -141,6 +153,9 @@ pub struct EventEnvelope {
     pub event: AgentEvent,
     /// Where a recorded event stands; None for what is not recorded.
     pub metadata: Option<EventMetadata>,
+    /// The whole payload as it came, if a newer library put fields into it that the variant of
+    /// [`event`](Self::event) does not have.
+    pub raw: Option<Payload>,
 }
 
 /// As `{version, type, payload, metadata}`.
@@ -153,6 +168,17 @@ impl Serialize for EventEnvelope {
             event: &'a AgentEvent,
             #[serde(skip_serializing_if = "Option::is_none")]
             metadata: &'a Option<EventMetadata>,
+        }
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            version: u32,
+            r#type: &'a str,
+            payload: &'a Payload,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            metadata: &'a Option<EventMetadata>,
+        }
+        if let Some(payload) = &self.raw {
+            return Whole { version: EVENT_ENVELOPE_V1_VERSION, r#type: self.event.kind(), payload, metadata: &self.metadata }.serialize(serializer);
         }
         Wire { version: EVENT_ENVELOPE_V1_VERSION, event: &self.event, metadata: &self.metadata }.serialize(serializer)
     }

@@ -205,6 +205,16 @@ impl Agent {
     }
 }
 
+/// What a program cannot do, for scenarios: they show what the library makes of it.
+#[cfg(feature = "conformance")]
+#[doc(hidden)]
+impl Agent {
+    /// Closes the stream that requests of the library come on.
+    pub fn hang_up(&self) {
+        self.0.control.hang_up();
+    }
+}
+
 impl AgentSession {
     /// As [`Agent::register_extension`], for this session alone.
     ///

@@ -164,7 +164,7 @@ impl EventReceiver {
 
     fn break_off(&mut self, err: &CodeError) {
         self.source.ended = true;
-        self.queue.push_back(EventEnvelope { event: AgentEvent::from_error(err), metadata: None });
+        self.queue.push_back(EventEnvelope { event: AgentEvent::from_error(err), metadata: None, raw: None });
     }
 }
 

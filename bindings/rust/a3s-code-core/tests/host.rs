@@ -59,6 +59,29 @@ fn a_registration_is_taken_back() {
     assert!(!agent.unregister_extension("model", "mine"));
 }
 
+/// What it is asked meanwhile is withdrawn.
+#[test]
+fn a_registration_is_taken_back_under_way() {
+    let place = Place::with_acl(MINE);
+    let agent = place.agent();
+    let (told, reasons) = std::sync::mpsc::channel();
+    let waits = move |_: ModelRequest, out: Chunks<ModelChunk>| {
+        let told = told.clone();
+        async move {
+            out.send("begun")?;
+            out.cancelled().await;
+            let _ = told.send(out.reason());
+            Ok("too late")
+        }
+    };
+    let mine = agent.register_model("mine", waits).unwrap();
+    let session = opened(&place, &agent);
+    let (events, run) = session.stream("go", None).wait().unwrap();
+    let closed = events.into_iter().filter(|e| matches!(e, AgentEvent::TextDelta { .. })).all(|_| mine.close());
+    assert!(closed && run.wait().unwrap_err().message().contains("took its model"));
+    assert_eq!(reasons.recv_timeout(Duration::from_secs(20)).unwrap().as_deref(), Some("cancelled"));
+}
+
 #[test]
 fn what_cannot_be_registered() {
     let place = Place::new("say .\n");

@@ -279,6 +279,10 @@ impl Reader {
         stream_fd(self.stream)
     }
 
+    pub(crate) fn handle(&self) -> Handle {
+        self.stream
+    }
+
     /// The next batch; waits up to `timeout_ms` for a first event, below 0 without limit.
     pub(crate) fn read(&mut self, timeout_ms: i32) -> Result<Read<'_>> {
         let lib = library()?;

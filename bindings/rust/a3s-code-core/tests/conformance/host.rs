@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use a3s_code_core::{Agent, AgentSession, Context, ExtensionError, Handlers, Registration, Tool, ToolContext, ToolOutput};
+use serde::Serialize;
 use serde_json::{json, Map, Value};
 
 use crate::compare::object;
@@ -15,6 +16,7 @@ use crate::run::PATIENCE;
 /// What one agent of a play supplies.
 pub struct Host {
     stage: Arc<Stage>,
+    agent: Agent,
     counts: Mutex<Counts>,
     news: Condvar,
 }
@@ -27,16 +29,13 @@ struct Counts {
 }
 
 impl Host {
-    pub fn new(stage: &Arc<Stage>) -> Arc<Self> {
-        Arc::new(Self { stage: Arc::clone(stage), counts: Mutex::default(), news: Condvar::new() })
+    pub fn new(stage: &Arc<Stage>, agent: &Agent) -> Arc<Self> {
+        Arc::new(Self { stage: Arc::clone(stage), agent: agent.clone(), counts: Mutex::default(), news: Condvar::new() })
     }
 
     /// Registers one tool of host_tools.json.
     pub fn tool(self: &Arc<Self>, agent: &Agent, spec: &Value) -> Result<(), Fail> {
         let answer = spec["answer"].clone();
-        if answer["twice"] == true {
-            return Err(Fail::Lacking("a function gives one answer".into()));
-        }
         let text = |key: &str| spec[key].as_str().unwrap_or("").to_owned();
         let name = text("name");
         self.want(&name, &spec["calls"]);
@@ -78,9 +77,6 @@ impl Host {
         let mut handlers = Handlers::new();
         for op in operations(kind)? {
             let answers = entry["answers"][&op].as_array().cloned().unwrap_or_default();
-            if answers.iter().any(|a| a["twice"] == true || a["dies"] == true) {
-                return Err(Fail::Lacking("a function gives one answer, and the control stream is the binding's own".into()));
-            }
             let what = format!("{kind} {name} {op}");
             self.want(&what, &entry["calls"][&op]);
             let host = Arc::clone(self);
@@ -136,12 +132,35 @@ impl Host {
 
     async fn end(&self, what: &str, answer: Option<&Value>, context: &Context) -> Result<Value, ExtensionError> {
         let Some(answer) = answer else { return Err(ExtensionError::new("Error", "no answer")) };
-        if answer["wait"] == true {
-            self.withdrawn(what, answer, context).await;
-        }
-        match answer.get("error") {
+        let result = match answer.get("error") {
             Some(error) => Err(failure(&grown(error))),
             None => Ok(grown(&answer["result"])),
+        };
+        if answer["wait"] == true {
+            self.withdrawn(what, answer, context).await;
+            self.counts_not(what, context, &result);
+        }
+        if answer["dies"] == true {
+            self.agent.hang_up();
+            context.cancelled().await; // what nobody hears any more is withdrawn
+        }
+        if answer["twice"] == true {
+            self.counts(what, context, &result);
+        }
+        result
+    }
+
+    /// Answers beside the function's own answer, which then is the third.
+    fn counts<T: Serialize>(&self, what: &str, context: &Context, result: &Result<T, ExtensionError>) {
+        if !context.answer(&reply(result)) {
+            self.stage.blame(format!("{what}: the answer did not count"));
+        }
+        self.counts_not(what, context, result);
+    }
+
+    fn counts_not<T: Serialize>(&self, what: &str, context: &Context, result: &Result<T, ExtensionError>) {
+        if context.answer(&reply(result)) {
+            self.stage.blame(format!("{what}: a late or second answer counted"));
         }
     }
 
@@ -218,7 +237,23 @@ impl Owner<'_> {
     }
 }
 
+/// An answer as the library gets it.
+fn reply<T: Serialize>(result: &Result<T, ExtensionError>) -> Value {
+    match result {
+        Ok(result) => json!({ "result": result }),
+        Err(error) => json!({ "error": error }),
+    }
+}
+
 async fn tool_answer(host: &Host, answer: &Value, args: &Value, context: &ToolContext) -> Result<ToolOutput, ExtensionError> {
+    let given = tool_output(host, answer, args, context).await;
+    if answer["twice"] == true {
+        host.counts(context.tool_name(), context, &given);
+    }
+    given
+}
+
+async fn tool_output(host: &Host, answer: &Value, args: &Value, context: &ToolContext) -> Result<ToolOutput, ExtensionError> {
     for chunk in answer["chunks"].as_array().into_iter().flatten() {
         context.emit(chunk.as_str().unwrap_or(""));
     }

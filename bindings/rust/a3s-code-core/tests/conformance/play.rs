@@ -135,8 +135,8 @@ impl<'a> Play<'a> {
         env.insert("LANG".to_owned(), "C.UTF-8".to_owned());
         env.extend(object(&self.json("env.json")?).into_iter().map(|(k, v)| (k, v.as_str().unwrap_or("").to_owned())));
         let agent = self.go(Agent::builder("agent.acl").env(env).open())?;
+        let host = Host::new(&self.stage, &agent);
         self.agents.push(agent);
-        let host = Host::new(&self.stage);
         self.hosts.push(Arc::clone(&host));
         let _inside = self.mode.enter();
         for spec in self.json("host_tools.json")?.as_array().into_iter().flatten() {
