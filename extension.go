@@ -137,9 +137,13 @@ func (s *supplied) serve(ctx asking, r host.Request) {
 	})
 }
 
-// answer gives the one answer. One that the desk refuses must not leave the asker waiting.
+// answer gives the one answer. One that cannot be told must not leave the asker waiting.
 func (s *supplied) answer(r host.Request, result any, err error) {
-	b, bad := reply(result, err)
+	var b []byte
+	bad := called(func() (bad error) { // methods of the host's types make its words
+		b, bad = reply(result, err)
+		return bad
+	})
 	if bad == nil {
 		bad = s.agent.Reply(r.ID, b)
 	}

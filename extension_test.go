@@ -33,6 +33,12 @@ func allowAll() *a3s.SessionOptions {
 
 type Worn struct{ error }
 
+// mean panics wherever it can.
+type mean struct{}
+
+func (mean) MarshalJSON() ([]byte, error) { panic("mean") }
+func (mean) Error() string                { panic("mean") }
+
 func TestWhatAHandlerAnswers(t *testing.T) {
 	cases := []struct {
 		name string
@@ -48,6 +54,8 @@ func TestWhatAHandlerAnswers(t *testing.T) {
 		{"no JSON", answering(json.RawMessage(`{"output":`), nil), "InvalidReply: the answer is not valid JSON"},
 		{"no UTF-8", answering(json.RawMessage("\"\xff\""), nil), "InvalidReply: the answer is not valid UTF-8"},
 		{"what cannot be encoded", answering(func() {}, nil), "InvalidReply: json: unsupported type"},
+		{"what panics when it is encoded", answering(mean{}, nil), "InvalidReply: panic: mean"},
+		{"an error that panics", answering(nil, mean{}), "InvalidReply: panic: mean"},
 		{"a plain error", answering(nil, errors.New("no voice")), "Tool execution error: Error: no voice"},
 		{"an error with a type", answering(nil, fmt.Errorf("the shoe: %w", Worn{errors.New("is worn")})), "Worn: the shoe: is worn"},
 		{"an error of files", answering(nil, &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}), "PathError: open x: file does not exist"},
