@@ -178,7 +178,8 @@ impl Serialize for EventEnvelope {
             metadata: &'a Option<EventMetadata>,
         }
         if let Some(payload) = &self.raw {
-            return Whole { version: EVENT_ENVELOPE_V1_VERSION, r#type: self.event.kind(), payload, metadata: &self.metadata }.serialize(serializer);
+            return Whole { version: EVENT_ENVELOPE_V1_VERSION, r#type: self.event.kind(), payload, metadata: &self.metadata }
+                .serialize(serializer);
         }
         Wire { version: EVENT_ENVELOPE_V1_VERSION, event: &self.event, metadata: &self.metadata }.serialize(serializer)
     }
