@@ -23,9 +23,9 @@ type Cursor struct {
 	parts  []*part // guarded by mu
 	last   bool    // no part will follow; guarded by mu
 	closed bool    // guarded by mu
-	woken  bool    // guarded by mu
 	queued int     // bytes of loose frames; guarded by mu
 
+	woken atomic.Bool   // the reader is to come back
 	ready atomic.Bool   // something happened since the reader saw nothing
 	wake  chan struct{} // capacity 1
 
@@ -161,7 +161,7 @@ func (c *Cursor) rest() (again bool) {
 func (c *Cursor) pending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.woken || c.last && len(c.parts) == 0 {
+	if c.closed || c.woken.Load() || c.last && len(c.parts) == 0 {
 		return true
 	}
 	if len(c.parts) == 0 {
@@ -219,8 +219,7 @@ func (c *Cursor) head() (*part, error) {
 	switch {
 	case c.closed:
 		return nil, errClosed
-	case c.woken:
-		c.woken = false
+	case c.woken.Swap(false):
 		return nil, fault.New(fault.Woken, "stream.next", "woken")
 	case len(c.parts) > 0:
 		return c.parts[0], nil
@@ -351,9 +350,7 @@ func (c *Cursor) ensureFD() (int, error) {
 
 // Wake lets a blocked or the next Next return fault.Woken, once.
 func (c *Cursor) Wake() {
-	c.mu.Lock()
-	c.woken = true
-	c.mu.Unlock()
+	c.woken.Store(true)
 	c.signal()
 }
 
