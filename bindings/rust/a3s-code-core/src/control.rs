@@ -36,7 +36,11 @@ pub(crate) struct Control {
 
 enum Stream {
     Unopened,
-    Open { _source: Source, handle: Handle },
+    Open {
+        _source: Source,
+        #[cfg_attr(not(feature = "conformance"), allow(dead_code))]
+        handle: Handle,
+    },
     Ended,
 }
 
