@@ -100,13 +100,16 @@ func (a answer) body(params json.RawMessage) (json.RawMessage, error) {
 	return json.RawMessage(encode(v)), nil
 }
 
+// largest bounds the texts that large makes.
+var largest = 64 << 20
+
 var bigText = regexp.MustCompile(`\{"\$big":(\d+)\}`)
 
 // large gives a value as JSON, with the texts in place that {"$big": N} stands for.
 func large(v any) []byte {
 	return bigText.ReplaceAllFunc([]byte(encode(v)), func(b []byte) []byte {
 		n, _ := strconv.Atoi(string(bigText.FindSubmatch(b)[1]))
-		return []byte(`"` + strings.Repeat("x", n) + `"`)
+		return []byte(`"` + strings.Repeat("x", min(n, largest)) + `"`)
 	})
 }
 
