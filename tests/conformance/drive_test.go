@@ -10,7 +10,6 @@ import (
 
 	a3s "github.com/a3s-lab/liba3s"
 	rt "github.com/a3s-lab/liba3s/runtime/agent"
-	rs "github.com/a3s-lab/liba3s/runtime/session"
 )
 
 // A driver is one way to the library. There are three: the Go package, the table of
