@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 
 class Workers:
-    """Daemon threads that run plain functions: at most 64, idle ones are used again. Daemons,
-    because a function that hangs must not keep the interpreter from ending."""
+    """Daemon threads that run plain functions: one for each that runs, idle ones are used again.
+    There is no limit, because a function may wait for what another one must answer first, and
+    because functions that hang must not hold up all others. Daemons, because they must not keep the
+    interpreter from ending either."""
 
-    def __init__(self, limit: int = 64, patience: float = 30) -> None:
-        self._limit = limit
+    def __init__(self, patience: float = 30) -> None:
         self._patience = patience
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()  # of C: a thread wakes in one step
@@ -24,14 +25,27 @@ class Workers:
         self._idle = 0  # threads that wait, less the jobs that wait for them
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Runs a job soon."""
+        """Runs a job soon.
+
+        Raises:
+            RuntimeError: there is no thread, and the system gives none.
+        """
         with self._lock:
             self._idle -= 1
             self._jobs.put(job)
-            if self._idle >= 0 or self._threads >= self._limit:
+            if self._idle >= 0:
                 return
             self._threads += 1
-        threading.Thread(target=self._work, name="a3s-tool", daemon=True).start()
+        try:
+            threading.Thread(target=self._work, name="a3s-tool", daemon=True).start()
+        except RuntimeError:
+            with self._lock:
+                self._threads -= 1
+                if self._threads:  # the next that is free takes it
+                    return
+                self._idle += 1
+                self._jobs.get_nowait()
+            raise
 
     def _work(self) -> None:
         while True:

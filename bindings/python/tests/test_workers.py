@@ -5,23 +5,46 @@ from __future__ import annotations
 import threading
 import weakref
 
+import pytest
+
 from a3s_code._workers import Workers
 from conftest import until
 
 
-def test_jobs_run_beside_each_other_up_to_the_limit() -> None:
-    workers, met, done = Workers(limit=3), threading.Barrier(4), threading.Semaphore(0)
+def test_jobs_run_beside_each_other_however_many() -> None:
+    workers, met, done = Workers(), threading.Barrier(100), threading.Semaphore(0)
 
-    def meet() -> None:
-        met.wait(10)
+    def meet() -> None:  # each waits for all others
+        met.wait(20)
         done.release()
 
-    for _ in range(3):
+    for _ in range(100):
         workers.submit(meet)
-    workers.submit(done.release)  # waits for a thread
-    assert workers._threads == 3 and not done.acquire(blocking=False)
-    met.wait(10)
-    assert all(done.acquire(timeout=10) for _ in range(4))
+    assert all(done.acquire(timeout=20) for _ in range(100))
+
+
+def test_a_system_without_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers, free, done = Workers(), threading.Event(), threading.Semaphore(0)
+
+    def hold() -> None:
+        free.wait(10)
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            workers.submit(done.release)
+    assert (workers._threads, workers._idle, workers._jobs.empty()) == (0, 0, True)
+    workers.submit(hold)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        workers.submit(done.release)  # runs when the one thread is free
+    assert workers._threads == 1 and not done.acquire(blocking=False)
+    free.set()
+    assert done.acquire(timeout=10)
+    until(lambda: workers._idle == 1)
 
 
 def test_an_idle_thread_is_used_again() -> None:
