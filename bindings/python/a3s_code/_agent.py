@@ -54,8 +54,9 @@ class Agent(AgentExtensions, UnbuiltAgent, Live):
 
         Args:
             config_source: ACL text, or the path of a file: a line that ends in ``.acl``, or any path object.
-            env: what ``env("NAME")`` in the configuration and the processes of tools may see;
-                default a copy of ``os.environ`` as it is now. Entries that are not text are left out.
+            env: what ``env("NAME")`` in the configuration may see; default a copy of
+                ``os.environ`` as it is now. Entries that are not text are left out. Commands of
+                tools get only the likes of PATH, HOME, LANG and TMPDIR of it, and no key.
 
         Raises:
             CodeError: CONFIG_ERROR with file, line and column in ``details``;

@@ -189,22 +189,37 @@ def _raised(context: Context, err: BaseException) -> bytes:
 
 
 def failure(err: BaseException) -> bytes:
-    """The reply that says what was raised."""
+    """The reply that says what was raised. It is made of whatever the program raised, and there is
+    one in any case: without it the library would wait for the deadline."""
     name = type(err).__name__
     if name == "CancelledError" or isinstance(err, _Withdrawn):
         name = "Cancelled"
-    said: dict[str, Any] = {"type": name, "message": (str(err) or name).encode("utf-8", "replace").decode()}
+    said: dict[str, Any] = {"type": name, "message": _words(err) or name}
+    try:
+        return dumps({"error": {**said, **_beside(err)}}, "host.reply")
+    except Exception:  # what is said beside the words is not worth losing them
+        return dumps({"error": said}, "host.reply")
+
+
+def _words(err: BaseException) -> str:
+    try:
+        return str(err).encode("utf-8", "replace").decode()
+    except BaseException:  # its class has a __str__ that fails
+        return ""
+
+
+def _beside(err: BaseException) -> dict[str, Any]:
+    """What a failure says beside its words."""
     kind = next((kind for cls, kind in _KINDS if isinstance(err, cls)), None)
+    said: dict[str, Any] = {}
     if isinstance(err, (ExtensionError, CodeError)):
         kind = err.kind
         if err.retryable:
             said["retryable"] = True
         if isinstance(err, ExtensionError) and err.retry_after_ms is not None:
             said["retry_after_ms"] = err.retry_after_ms
+        if err.details:
+            said["details"] = err.details
     if kind:
         said["kind"] = kind
-    try:
-        details = {"details": err.details} if isinstance(err, (ExtensionError, CodeError)) and err.details else {}
-        return dumps({"error": {**said, **details}}, "host.reply")
-    except CodeError:  # what is said beside the words is not worth losing them
-        return dumps({"error": {"type": name, "message": said["message"]}}, "host.reply")
+    return said

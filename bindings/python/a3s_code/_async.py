@@ -22,13 +22,28 @@ _SETTLE = 2.0
 _SLACK_MS = 10
 
 
+def running_loop() -> asyncio.AbstractEventLoop:
+    """The loop of asyncio that runs here.
+
+    Raises:
+        CodeError: UNSUPPORTED_OPERATION, also a ``RuntimeError`` as that of asyncio: none does.
+    """
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise refuse(
+            "UNSUPPORTED_OPERATION", "async", "no event loop of asyncio runs here: await this in a coroutine of asyncio; "
+            "with another framework use the method without _async, or a plain for, in a thread, such as trio.to_thread.run_sync") from None
+
+
 def in_executor(fn: Callable[[], T]) -> asyncio.Future[T]:
     """Runs what the library offers as one blocking call in a thread of the loop's default executor."""
-    return asyncio.get_running_loop().run_in_executor(None, fn)
+    return running_loop().run_in_executor(None, fn)
 
 
 async def breathe() -> None:
     """Lets the other tasks run."""
+    running_loop()
     await asyncio.sleep(0)
 
 
@@ -110,7 +125,7 @@ class Watch:
 
 def watch(old: Watch | None, fd: int, take: Callable[[int], bool | None]) -> Watch:
     """The watch of the running loop: the one there is, or a new one."""
-    loop = asyncio.get_running_loop()
+    loop = running_loop()
     if old is not None and old.loop is loop:
         return old
     if old is not None:
@@ -211,7 +226,7 @@ _results: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, Results
 
 async def call_async(agent: _ffi.Handle, handle: _ffi.Handle, method: bytes, params: bytes) -> bytes:
     """Runs an operation of an agent or of one of its sessions without blocking the loop."""
-    agents = _results.setdefault(asyncio.get_running_loop(), {})
+    agents = _results.setdefault(running_loop(), {})
     results = agents.setdefault(agent.value, Results(agent))
     try:
         return await results.call(handle, method, params)

@@ -22,10 +22,10 @@ def _object(args: Mapping[str, Any] | None) -> dict[str, Any]:
 class DirectTools:
     """The part of a session that runs tools for this program."""
 
-    def _long(self, method: bytes, **params: Any) -> dict[str, Any]:
+    def _long(self, method: bytes, /, **params: Any) -> dict[str, Any]:
         raise NotImplementedError
 
-    async def _later(self, method: bytes, **params: Any) -> dict[str, Any]:
+    async def _later(self, method: bytes, /, **params: Any) -> dict[str, Any]:
         raise NotImplementedError
 
     def tool(self, name: str, args: Mapping[str, Any] | None = None) -> ToolResult:

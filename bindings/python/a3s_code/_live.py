@@ -12,5 +12,5 @@ class Live:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError(
-            f"a {type(self).__name__} belongs to this process and cannot be copied or pickled: "
+            f"{type(self).__name__} objects belong to this process and cannot be copied or pickled: "
             "hand on what it is made from (the configuration, a session_id with its store) and open it there")

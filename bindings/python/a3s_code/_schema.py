@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import math
 import re
 import types
 import typing
@@ -44,7 +45,7 @@ class Signature:
         required: list[str] = []
         for p in inspect.signature(fn).parameters.values():
             hint = hints.get(p.name, Any)
-            if _bare(hint) is context:
+            if context in (_bare(hint), *get_args(hint)):
                 self.context = p.name
                 continue
             if p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
@@ -194,6 +195,8 @@ def convert(value: Any, hint: Any) -> Any:
         return {k: convert(v, hints.get(k, Any)) for k, v in value.items()}
     if base is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if base is int and isinstance(value, float) and value.is_integer():
+        return int(value)  # 1.0 is an integer of JSON Schema
     if isinstance(value, Mapping) and issubclass(base, _MAPPINGS) and len(args) == 2:
         return {k: convert(v, args[1]) for k, v in value.items()}
     if isinstance(value, list):
@@ -237,7 +240,9 @@ def _name(fn: Any) -> str:
 
 
 def _is_json(value: Any) -> bool:
-    if value is None or isinstance(value, (str, int, float, bool)):
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if value is None or isinstance(value, (str, int)):
         return True
     if isinstance(value, list):
         return all(_is_json(v) for v in value)

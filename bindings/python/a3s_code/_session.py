@@ -311,15 +311,15 @@ class Session(DirectTools, ExtensionOwner, UnbuiltSession, Live):
     def _scope(self) -> str:
         return self.session_id
 
-    def _now(self, method: bytes, **params: Any) -> dict[str, Any]:
+    def _now(self, method: bytes, /, **params: Any) -> dict[str, Any]:
         answer: dict[str, Any] = loads(_ffi.call(self._handle, method, _params(params, method))) or {}
         return answer
 
-    def _long(self, method: bytes, **params: Any) -> dict[str, Any]:
+    def _long(self, method: bytes, /, **params: Any) -> dict[str, Any]:
         answer: dict[str, Any] = loads(_wait.call(self._handle, method, _params(params, method))) or {}
         return answer
 
-    async def _later(self, method: bytes, **params: Any) -> dict[str, Any]:
+    async def _later(self, method: bytes, /, **params: Any) -> dict[str, Any]:
         from . import _async
 
         data = await _async.call_async(self._agent._handle, self._handle, method, _params(params, method))
@@ -352,13 +352,16 @@ def _request(prompt: str | Mapping[str, Any], history: Sequence[Message] | None)
         request: dict[str, Any] = {"prompt": prompt}
     elif isinstance(prompt, Mapping):
         request = {k: v for k, v in prompt.items() if v is not None}
+        if not all(isinstance(k, str) for k in request):
+            raise bad_type("a request object has text as keys", op="run.start")
     else:
         raise bad_type(f"prompt must be a str or a request object, not {type(prompt).__name__}", op="run.start")
     if history is None:
         return request
-    if isinstance(history, (str, bytes)) or not all(isinstance(m, Mapping) for m in history):
+    messages = None if isinstance(history, (str, bytes)) or not hasattr(history, "__iter__") else list(history)
+    if messages is None or not all(isinstance(m, Mapping) for m in messages):
         raise bad_type("history must be a list of messages {role, content}", op="run.start")
-    return {**request, "history": [dict(m) for m in history]}
+    return {**request, "history": [dict(m) for m in messages]}
 
 
 def _params(params: dict[str, Any], method: bytes) -> bytes:

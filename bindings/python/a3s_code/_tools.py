@@ -61,4 +61,6 @@ def _plain(value: Any) -> Any:
         return value.model_dump(mode="json")
     if isinstance(value, (set, frozenset, tuple)):
         return list(value)
+    if hasattr(value, "__next__") or hasattr(value, "__aiter__") or hasattr(value, "__await__"):
+        raise TypeError(f"a tool gives text or a JSON value, not a {type(value).__name__}; ToolContext.emit tells pieces")
     return str(value)

@@ -228,3 +228,15 @@ def test_sessions_of_several_agents_at_once(tmp_path: Path, library: None) -> No
             return await asyncio.gather(*(one(agent) for agent in (a, b) * 10))
 
     assert asyncio.run(main()) == ["hello there"] * 20
+
+
+def test_without_a_loop_of_asyncio_it_is_said(place: Place) -> None:
+    session = place.session("say one\nend\nsay two\nend")
+    for waits in (lambda: session.send_async("x").send(None), lambda: Agent.create_async(str(place.acl))):
+        with pytest.raises(CodeError, match="no event loop of asyncio runs here") as refused:
+            waits()
+        assert refused.value.code == "UNSUPPORTED_OPERATION"
+    with session.stream("x") as stream, pytest.raises(CodeError, match="no event loop of asyncio runs here"):
+        while True:  # what is there already comes without a loop
+            with pytest.raises(StopIteration):
+                stream.__anext__().send(None)

@@ -13,7 +13,8 @@ from typing import Any, Callable, Iterator
 import pytest
 
 import a3s_code
-from a3s_code import Agent, CodeError, Context, EventStream, FileSessionStore, MemorySessionStore, Session, SessionOptions
+from a3s_code import Agent, CodeError, Context, EventStream, ExtensionError, FileSessionStore, MemorySessionStore, Session, SessionOptions
+from a3s_code._session import _request
 from a3s_code._unbuilt import UnbuiltAgent, UnbuiltSession
 from conftest import SLOW, Place, opened, until
 
@@ -197,7 +198,7 @@ def test_what_belongs_to_the_process_is_not_copied(place: Place, copied: Callabl
     session.send("/c")
     with session.stream("x") as stream:
         for live in (agent, session, stream, registration, MemorySessionStore(), context[0]):
-            with pytest.raises(TypeError, match=f"a {type(live).__name__} belongs to this process and cannot be copied or pickled"):
+            with pytest.raises(TypeError, match=f"{type(live).__name__} objects belong to this process and cannot be copied or pickled"):
                 copied(live)
         list(stream)
 
@@ -225,10 +226,37 @@ class Goes(BaseException):
     """No Exception, as Ctrl-C is none."""
 
 
+def test_odd_but_right_histories() -> None:
+    message = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+    for history in ([message], (message,), iter([message])):
+        assert _request("x", history) == {"prompt": "x", "history": [message]}  # type: ignore[arg-type]
+    for wrong in (5, "text", [5], message):
+        with pytest.raises(CodeError, match="history must be a list"):
+            _request("x", wrong)  # type: ignore[arg-type]
+    with pytest.raises(CodeError, match="text as keys"):
+        _request({"prompt": "x", 1: 2}, None)  # type: ignore[dict-item]
+
+
 def raises(error: type[BaseException]) -> Callable[[], Any]:
     def tool() -> Any:
         raise error("not today")
     return tool
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Unfinished(ExtensionError):
+    """A subclass that forgets what its base has."""
+
+    def __init__(self, words: str) -> None:
+        Exception.__init__(self, words)
+
+
+def pieces() -> Iterator[str]:
+    yield "a"
 
 
 def endless() -> Any:
@@ -242,6 +270,9 @@ MISBEHAVES: dict[str, tuple[Callable[[], Any], str]] = {
     "SystemExit": (raises(SystemExit), "SystemExit: not today"),
     "GeneratorExit": (raises(GeneratorExit), "GeneratorExit: not today"),
     "a class of its own": (raises(Goes), "Goes: not today"),
+    "an error without words": (raises(Speechless), "Speechless"),
+    "an error without attributes": (raises(Unfinished), "Unfinished: not today"),
+    "pieces": (pieces, "not a generator"),
     "RecursionError": (lambda: MISBEHAVES["RecursionError"][0](), "RecursionError"),
     "endless": (endless, "Circular reference"),
     "a bad text": (lambda: "\ud800", "not valid Unicode"),

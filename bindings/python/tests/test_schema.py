@@ -83,6 +83,8 @@ def test_what_json_cannot_carry(hint: Any) -> None:
 CONVERTED: list[tuple[Any, Any, Any]] = [
     (3, float, 3.0),
     (True, float, True),
+    (2.0, int, 2),
+    (2.5, int, 2.5),
     ("red", Color, Color.RED),
     ({"x": 1}, Point, Point(1)),
     ([{"x": 1}], list[Point], [Point(1)]),
@@ -159,6 +161,20 @@ def test_methods_and_objects() -> None:
     assert list(Signature(Bound().method, ToolContext).parameters["properties"]) == ["a"]
     signature = Signature(Bound(), ToolContext)
     assert signature.arguments({"b": {"x": 4}}) == {"b": Point(4)}
+
+
+def test_a_context_that_may_be_missing() -> None:
+    def tool(x: int, context: Optional[ToolContext] = None) -> None: ...
+
+    signature = Signature(tool, ToolContext)
+    assert signature.context == "context" and list(signature.parameters["properties"]) == ["x"]
+
+
+def test_defaults_that_json_cannot_say_are_not_told() -> None:
+    def tool(limit: float = float("inf"), odd: float = float("nan"), deep: dict[str, list[float]] = {"a": [float("inf")]}) -> None: ...
+
+    schema = Signature(tool, ToolContext).parameters
+    assert "required" not in schema and not any("default" in p for p in schema["properties"].values())
 
 
 def test_signatures_that_no_model_can_call() -> None:
