@@ -3,7 +3,7 @@
 
 const { fileURLToPath } = require('node:url');
 const { Desk } = require('./desk.js');
-const { admit, badType, signalOf, unlessAborted } = require('./errors.js');
+const { admit, badType, signalOf, traced, unlessAborted } = require('./errors.js');
 const { AgentExtensions } = require('./extensions.js');
 const { library, closeQuietly, whenHeavyGone } = require('./native.js');
 const { agents, refuseToWait, sessionRequest, watch } = require('./options.js');
@@ -35,18 +35,22 @@ class Agent extends AgentExtensions {
     const { signal, ...request } = agentRequest(configSource, options);
     const text = encode(request, 'agent.open');
     admit(signal, 'agent.open');
-    return new Agent(made, await unlessAborted(library().agentOpenAsync(text), signal, 'agent.open', closeQuietly));
+    try {
+      return new Agent(made, await unlessAborted(library().agentOpenAsync(text), signal, 'agent.open', closeQuietly));
+    } catch (err) {
+      throw traced(err);
+    }
   }
 
   // --- sessions ---
 
   session(workspace, options) { return this.#open({ workspace }, options, 'sessionAsync'); }
 
-  async sessionAsync(workspace, options, call) { return this.#openAsync({ workspace }, options, call); }
+  async sessionAsync(workspace, options, call) { return await this.#openAsync({ workspace }, options, call); }
 
   resumeSession(sessionId, options) { return this.#open({ resume: sessionId }, options, 'resumeSessionAsync'); }
 
-  async resumeSessionAsync(sessionId, options, call) { return this.#openAsync({ resume: sessionId }, options, call); }
+  async resumeSessionAsync(sessionId, options, call) { return await this.#openAsync({ resume: sessionId }, options, call); }
 
   async listSessions() { return this.#now('agent.list_sessions').session_ids; }
 
@@ -89,8 +93,11 @@ class Agent extends AgentExtensions {
     const request = sessionRequest(start, options);
     const signal = signalOf(call, 'session.open');
     admit(signal, 'session.open');
-    const handle = await unlessAborted(this.#native.sessionOpenAsync(this.#handle, request), signal, 'session.open', closeQuietly);
-    return this.#keep(handle, options);
+    try {
+      return this.#keep(await unlessAborted(this.#native.sessionOpenAsync(this.#handle, request), signal, 'session.open', closeQuietly), options);
+    } catch (err) {
+      throw traced(err);
+    }
   }
 
   #keep(handle, options) {

@@ -3,7 +3,8 @@
 // and requests to what this program supplies. Both arrive on the agent's control stream, which
 // is opened when the first of them is wanted.
 
-const { admit, withCause } = require('./errors.js');
+const { clearInterval, setImmediate, setInterval } = require('node:timers'); // not those that a test may have put in their place
+const { admit, follow, traced, withCause } = require('./errors.js');
 const { serve } = require('./requests.js');
 const { library } = require('./native.js');
 const { encode } = require('./wire.js');
@@ -43,21 +44,25 @@ class Desk {
     }
     this.#listen();
     const number = this.#native.callStart(handle, method, text);
-    return new Promise((resolve, reject) => {
-      const abort = () => this.#cancel(handle, number);
+    const ended = new Promise((resolve, reject) => {
+      const unfollow = follow(signal, () => this.#cancel(handle, number));
       this.#pending.set(number, {
         handle,
         owner,
         end: (err, result) => {
-          signal?.removeEventListener('abort', abort);
+          unfollow();
           if (err) reject(withCause(err, signal));
           else resolve(result);
         },
       });
-      signal?.addEventListener('abort', abort, { once: true });
       this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
       this.#keepAlive();
     });
+    try {
+      return await ended;
+    } catch (err) {
+      throw traced(err);
+    }
   }
 
   /** Lets requests reach an extension. It is held weakly: its owner holds it. */
@@ -183,13 +188,8 @@ class Desk {
   // --- requests ---
 
   #find({ kind, name, session_id: sessionId = '' }) {
-    const own = this.#extensions.get(key(kind, sessionId, name))?.deref() ?? this.#extensions.get(key(kind, '', name))?.deref();
-    if (own !== undefined) return own;
-    for (const weak of this.#extensions.values()) { // a child session asks what its parent has
-      const extension = weak.deref();
-      if (extension?.kind === kind && extension.name === name) return extension;
-    }
-    return undefined;
+    // Never another session's: a request may still come in when its own was withdrawn.
+    return (this.#extensions.get(key(kind, sessionId, name)) ?? this.#extensions.get(key(kind, '', name)))?.deref();
   }
 
   #begin(request) {

@@ -67,6 +67,38 @@ function admit(signal, op) {
   if (signal.aborted) throw withCause(refuse('CANCELLED', op, 'Cancelled: the signal is aborted'), signal);
 }
 
+const followers = new WeakMap(); // signal => what is called when it is aborted
+
+/**
+ * Calls abort when the signal is aborted, until the function that this gives is called. However
+ * many follow a signal it has one listener: Node warns of a leak where there are more than ten.
+ */
+function follow(signal, abort) {
+  if (signal === undefined || signal === null) return () => {};
+  const known = followers.get(signal);
+  const all = known ?? new Set();
+  const tell = () => { for (const one of [...all]) one(); };
+  if (known === undefined) {
+    signal.addEventListener('abort', tell, { once: true });
+    followers.set(signal, Object.assign(all, { tell }));
+  }
+  all.add(abort);
+  return () => {
+    if (!all.delete(abort) || all.size > 0) return;
+    signal.removeEventListener('abort', all.tell);
+    followers.delete(signal);
+  };
+}
+
+/**
+ * The error with the stack of those who wait for it: it was made where an answer came in, and
+ * nobody had called. For functions that are async and have waited.
+ */
+function traced(error) {
+  if (error instanceof CodeError) Error.captureStackTrace(error, traced);
+  return error;
+}
+
 /** The error, with the signal's reason as its cause if the signal caused it. */
 function withCause(error, signal) {
   if (signal?.aborted && error.code === 'CANCELLED' && error.cause === undefined) {
@@ -83,17 +115,16 @@ function unlessAborted(promise, signal, op, drop) {
   if (signal === undefined || signal === null) return promise;
   return new Promise((resolve, reject) => {
     let gone = false;
-    const abort = () => {
+    const unfollow = follow(signal, () => {
       gone = true;
       reject(withCause(refuse('CANCELLED', op, 'Cancelled: the signal was aborted'), signal));
-    };
+    });
     const settle = (end) => (value) => {
-      signal.removeEventListener('abort', abort);
+      unfollow();
       end(value);
     };
-    signal.addEventListener('abort', abort, { once: true });
     promise.then(settle((value) => (gone ? drop(value) : resolve(value))), settle(reject));
   });
 }
 
-module.exports = { CodeError, errorFrom, refuse, badType, badValue, admit, signalOf, unlessAborted, withCause };
+module.exports = { CodeError, errorFrom, refuse, badType, badValue, admit, follow, signalOf, traced, unlessAborted, withCause };

@@ -2,6 +2,7 @@
 // How objects and functions of this program answer the operations of each kind: what they are
 // given, and what becomes of what they give back. Kinds and operations are the library's.
 
+const { types } = require('node:util');
 const { badType } = require('./errors.js');
 const { ExtensionContext, ExtensionError } = require('./requests.js');
 const { fromWire, messageFrom, toWire } = require('./wire.js');
@@ -25,7 +26,7 @@ function methods(kind, served, names, needs, alone) {
 // --- what comes back ---
 
 const isObject = (value) => typeof value === 'object' && value !== null;
-const isBytes = (value) => ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
+const isBytes = (value) => ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);
 const isIterable = (value) => isObject(value) && !isBytes(value) && (Symbol.asyncIterator in value || Symbol.iterator in value);
 const named = (value) => (value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`);
 

@@ -1,7 +1,7 @@
 'use strict';
 // How one request to something that this program supplies is served and answered.
 
-const { inspect } = require('node:util');
+const { inspect, types } = require('node:util');
 const { badType } = require('./errors.js');
 const { encode } = require('./wire.js');
 
@@ -150,16 +150,21 @@ class ExtensionError extends Error {
 // What the errors of node:fs and the like are, in the library's words.
 const KINDS = { __proto__: null, ENOENT: 'not_found', EEXIST: 'exists', EACCES: 'denied', EPERM: 'denied', ENOTDIR: 'invalid', EISDIR: 'invalid' };
 
+/** Also an error of another realm, as those of Node are in a test runner that has one of its own. */
+function isError(value) {
+  return value instanceof Error || types.isNativeError(value);
+}
+
 /** A failure as the library reads it: type and message, and what more an error says of itself. */
 function failed(err) {
   try {
-    if (!(err instanceof Error)) return failure('Error', typeof err === 'string' ? err : inspect(err));
+    if (!isError(err)) return failure('Error', typeof err === 'string' ? err : inspect(err));
     const { kind = KINDS[err.code], retryable, retryAfterMs, details } = err;
     return failure(err.name, err.message || err.name, {
       kind: typeof kind === 'string' ? kind : undefined,
       retryable: typeof retryable === 'boolean' ? retryable : undefined,
       retry_after_ms: Number.isSafeInteger(retryAfterMs) ? retryAfterMs : undefined,
-      details: typeof details === 'object' && details !== null ? details : undefined,
+      details: typeof details === 'object' && !Array.isArray(details) ? details ?? undefined : undefined, // other libraries have lists there
     });
   } catch (odd) { // an error that cannot be looked at, or whose details are no JSON
     return failure(text(() => err.name), text(() => err.message) || text(() => odd.message) || 'the error cannot be looked at');

@@ -142,7 +142,7 @@ class Session extends DirectTools {
    * would. With a store of this program each may wait, for this thread to answer.
    */
   async #call(method, params, signal) {
-    return BLOCKING.has(method) || this.#store?.kind === 'host' ? this.#desk.call(this.#handle, method, params, this, signal) : this.#now(method, params);
+    return BLOCKING.has(method) || this.#store?.kind === 'host' ? await this.#desk.call(this.#handle, method, params, this, signal) : this.#now(method, params);
   }
 }
 

@@ -1,7 +1,8 @@
 'use strict';
 // The events of one run.
 
-const { badType } = require('./errors.js');
+const { setImmediate } = require('node:timers'); // not one that a test may have put in its place
+const { badType, follow } = require('./errors.js');
 const { eventFrom } = require('./events.js');
 const { closeQuietly, library, released, whenGone } = require('./native.js');
 
@@ -47,8 +48,7 @@ class EventStream {
         // the run is gone, which is what was wanted
       }
     };
-    signal.addEventListener('abort', abort, { once: true });
-    this.#unfollow = () => signal.removeEventListener('abort', abort);
+    this.#unfollow = follow(signal, abort);
   }
 
   /** The next event as {value, done}. */

@@ -1,7 +1,8 @@
 'use strict';
 // JSON on its way in and out of the library, and the two spellings of its keys.
 
-const { badType, badValue } = require('./errors.js');
+const { types } = require('node:util');
+const { CodeError, badType, badValue } = require('./errors.js');
 const { OPAQUE } = require('./generated.js');
 
 // What the library takes; more would be refused there.
@@ -12,8 +13,9 @@ function encode(value, op) {
   try {
     return JSON.stringify(value, (key, v) => check(v, key, op));
   } catch (err) {
-    if (err.code) throw err;
-    throw err instanceof RangeError ? badValue(op, `Invalid request: ${err.message}`) : badType(op, `Invalid request: ${err.message.split('\n')[0]}`);
+    if (err instanceof CodeError) throw err;
+    const words = String(err?.message ?? err).split('\n')[0]; // a getter may throw anything
+    throw err instanceof RangeError ? badValue(op, `Invalid request: ${words}`) : badType(op, `Invalid request: ${words}`);
   }
 }
 
@@ -29,9 +31,19 @@ function check(v, key, op) {
     case 'function':
     case 'symbol':
       throw badType(op, `Invalid request: ${where(key)} is a ${typeof v}, which JSON cannot say`);
+    case 'object':
+      if (v !== null && hides(v)) throw badType(op, `Invalid request: ${where(key)} is a ${Object.prototype.toString.call(v).slice(8, -1)}, which JSON cannot say`);
+      return v;
     default:
       return v;
   }
+}
+
+/** Objects with contents of which JSON says {}: a promise that nobody waited for, a generator, a map. */
+function hides(v) {
+  const proto = Object.getPrototypeOf(v);
+  if (proto === Object.prototype || proto === Array.prototype) return false;
+  return types.isPromise(v) || types.isGeneratorObject(v) || types.isMap(v) || types.isSet(v);
 }
 
 function where(key) {

@@ -120,6 +120,8 @@ test('what JSON cannot say is refused', () => {
   const cases = [
     [NaN, RangeError], [{ a: Infinity }, RangeError], ['\ud800', RangeError], [{ a: ['x\udfff'] }, RangeError],
     [deep, RangeError], [5n, TypeError], [{ a: () => {} }, TypeError], [[Symbol('s')], TypeError], [loop, TypeError],
+    [{ a: new Map([[1, 2]]) }, TypeError], [[new Set()], TypeError], [{ a: Promise.resolve() }, TypeError], [(function* () {})(), TypeError], [(async function* () {})(), TypeError],
+    [{ get a() { throw 'a text'; } }, TypeError], [{ get a() { throw null; } }, TypeError], [{ get a() { throw Object.assign(new Error('x'), { code: 'ENOENT' }); } }, TypeError],
   ];
   for (const [value, Native] of cases) {
     assert.throws(() => wire.encode(value, 'op'), (err) => err instanceof Native && err.code === 'INVALID_REQUEST' && err.op === 'op');

@@ -79,6 +79,17 @@ test('a failing run is an event, and a rejection of send', async () => {
   assert.equal((await session.send('go')).text, 'fine');
 });
 
+test('the stack of a failure names who called', async () => {
+  const place = new Place();
+  const agent = await place.agent('fail denied no luck');
+  const session = await agent.sessionAsync(place.workspace, { circuitBreakerThreshold: 1 });
+  const calls = [() => session.send('go'), () => agent.sessionAsync(path.join(place.root, 'none')), () => Agent.create('default_model =')];
+  for (const call of calls) {
+    const whoCalled = async () => { await call(); };
+    await assert.rejects(whoCalled(), ({ stack }) => /whoCalled/.test(stack), String(call));
+  }
+});
+
 test('one prompt at a time', async () => {
   const session = await new Place().session(SLOW);
   const stream = await session.stream('go');

@@ -1,6 +1,7 @@
 // Streams: iteration, leaving early, aborting, many at once.
 import assert from 'node:assert/strict';
-import test from 'node:test';
+import { getEventListeners } from 'node:events';
+import test, { mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { AgentEvent, EventStream, EventType } from '@a3s-lab/code';
@@ -127,6 +128,35 @@ test('a signal keeps no listener', async () => {
   for (let i = 0; i < 5; i++) await session.send('go', null, { signal });
   for (let i = 0; i < 5; i++) await collect(await session.stream('go', null, { signal }));
   assert.equal(listeners, 0);
+});
+
+test('many follow one signal with one listener', async () => {
+  const session = await new Place().session('wait 50\nsay a\nend');
+  const { signal } = new AbortController();
+  const warnings = [];
+  const warn = (w) => warnings.push(w.name);
+  process.on('warning', warn);
+  const all = [session.send('go', null, { signal }), ...Array.from({ length: 30 }, () => session.bash('sleep 0.02', { signal }))];
+  assert.equal(getEventListeners(signal, 'abort').length, 1);
+  await Promise.all(all);
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+  process.off('warning', warn);
+  assert.deepEqual(warnings, []);
+});
+
+test('timers that a test has put in the place of those of Node', async () => {
+  const place = new Place();
+  const agent = await place.agent('say unused\nend');
+  agent.registerModel('wordy', async function* () { for (let i = 0; i < 1000; i++) yield* [{ text: 'a' }, { reasoning: 'b' }]; });
+  const session = await agent.sessionAsync(place.workspace, { model: 'host/wordy' });
+  const stream = await session.stream('go');
+  await until(async () => (await session.currentRun()) === null, 'the run goes on');
+  mock.timers.enable();
+  try {
+    assert.equal((await collect(stream)).at(-1).type, 'agent_end');
+  } finally {
+    mock.timers.reset();
+  }
 });
 
 test('many streams at once', async () => {

@@ -25,6 +25,26 @@ const KINDS = {
   workspace: [(o, fn) => o.registerWorkspace('it', Object.assign(new MapWorkspace({ a: 'x' }), { read: fn })), (s) => assert.rejects(s.readFile('a'), { code: 'TOOL_ERROR' }), { workspaceBackend: { kind: 'host', name: 'it' } }],
 };
 
+test('what was withdrawn is not asked of another session, which has one of that name', async () => {
+  const place = new Place();
+  const agent = await place.agent('call a {}\ncall b {}\nend\nsay done\nend');
+  const [mine, other] = await Promise.all([agent.sessionAsync(place.workspace, { permissionPolicy: ALL }), agent.sessionAsync(place.workspace)]);
+  const asked = [];
+  for (const [name, next] of [['a', 'b'], ['b', 'a']]) {
+    mine.registerExtension('tool', { name, read_only: true }, {
+      call: () => {
+        asked.push('mine');
+        for (const end = Date.now() + 100; Date.now() < end;); // the other request comes in meanwhile
+        mine.unregisterTool(next);
+        return { output: '' };
+      },
+    });
+    other.registerTool({ name, readOnly: true }, () => { asked.push('other'); });
+  }
+  assert.equal((await mine.send('go')).text, 'done');
+  assert.deepEqual(asked, ['mine']);
+});
+
 for (const [kind, [register, ask, options = {}, script = 'say done\nend']] of Object.entries(KINDS)) {
   test(`a ${kind}`, async () => {
     const place = new Place();

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import vm from 'node:vm';
 import { z } from 'zod';
 
 import { EventType, ToolResult } from '@a3s-lab/code';
@@ -61,6 +62,20 @@ test('a tool that throws', async () => {
     [1, 'TypeError'], [1, 'OutOfPaper'], [1, 'Error'], [1, 'TypeError'], [1, 'RangeError']]);
   assert.match(ends[0].toolOutput, /no such printer/);
   assert.equal(ends[1].payload.metadata.exception.message, 'tray 1');
+});
+
+test('errors of other libraries keep their words', async () => {
+  const words = {
+    'a list of details': () => Object.assign(new Error('"a" is required'), { details: [{ path: ['a'] }] }),
+    'a kind of its own': () => Object.assign(new Error('"a" is required'), { kind: 'ObjectId' }),
+    'another realm': () => vm.runInNewContext('new Error("\\"a\\" is required")'),
+  };
+  const session = await new Place().session('say unused\nend', { permissionPolicy: ALL });
+  for (const [name, made] of Object.entries(words)) {
+    const tool = session.registerTool({ name: 'it' }, () => { throw made(); });
+    assert.equal((await session.tool('it')).output, 'Tool execution error: Error: "a" is required', name);
+    tool.close();
+  }
 });
 
 test('a schema object gives the schema and checks the arguments', async () => {

@@ -95,9 +95,10 @@ export interface ModelOptions extends TimeoutOption {
 export declare abstract class ExtensionOwner {
   /**
    * Makes a function a tool of the model. What it returns becomes text (JSON for anything but a
-   * string, a `ToolResult` for an exit code or metadata); what it throws is a failed result that
-   * the model sees, with the error's name and message. It may call the session again. Every
-   * call passes the permission policy under the tool's name.
+   * string, a `ToolResult` for an exit code or metadata; what JSON would say `{}` of, such as a
+   * map or a generator, is refused); what it throws is a failed result that the model sees, with
+   * the error's name and message. It may call the session again. Every call passes the
+   * permission policy under the tool's name.
    */
   registerTool<Args>(spec: ToolSpec<SchemaObject<Args>>, fn: (args: Args, context: ToolContext) => unknown): Registration;
   registerTool(spec: ToolSpec, fn: (args: any, context: ToolContext) => unknown): Registration;

@@ -236,7 +236,7 @@ export interface TransportResponse {
   body?: Bytes | string | null | Pieces<Bytes | string>;
 }
 
-/** Sends a request and gives its response. It follows no redirects. */
+/** Sends a request and gives its response. It follows no redirects: `fetch(url, {method, headers, body, signal, redirect: 'manual'})`. */
 export type TransportFunction = (request: TransportRequest, context: ExtensionContext) => Maybe<TransportResponse>;
 
 /** Sends the HTTP requests of a provider. */

@@ -131,7 +131,7 @@ export declare class Session extends ExtensionOwner {
   glob(pattern: string, options?: CallOptions): Promise<string[]>;
   /** Lines that a regular expression matches. Rejects with TOOL_ERROR if the tool failed. */
   grep(pattern: string, options?: CallOptions): Promise<string>;
-  /** Output of a shell command; its exit code is only in the result of `tool`. */
+  /** Output of a shell command, whether or not it fails; its exit code is only in the result of `tool`, as `metadata.exit_code`. */
   bash(command: string, options?: CallOptions): Promise<string>;
   /** Names of the session's tools, sorted. */
   toolNames(): string[];
