@@ -181,7 +181,7 @@ func (a *Agent) open(ctx context.Context, spec agent.SessionSpec) (*Session, err
 	}
 	s, err := a.a.OpenSession(ctx, spec)
 	if err != nil {
-		return nil, err
+		return nil, because(ctx, err)
 	}
 	return &Session{owner{s, a.a}, s}, nil
 }
@@ -192,12 +192,14 @@ func (a *Agent) ListSessions() []string { return a.a.ListSessions() }
 // ListStoredSessions gives the ids of the sessions kept in a store, open or not, sorted.
 // store nil is that of the configuration.
 func (a *Agent) ListStoredSessions(ctx context.Context, store *SessionStore) ([]string, error) {
-	return a.a.ListStored(ctx, store, "")
+	ids, err := a.a.ListStored(ctx, store, "")
+	return ids, because(ctx, err)
 }
 
 // CloseSession closes an open session by id; false if there is none.
 func (a *Agent) CloseSession(ctx context.Context, id string) (bool, error) {
-	return a.a.CloseSession(ctx, id)
+	was, err := a.a.CloseSession(ctx, id)
+	return was, because(ctx, err)
 }
 
 // Warnings of the configuration, with line and column.
@@ -208,7 +210,7 @@ func (a *Agent) IsClosed() bool { return a.a.Closed() }
 
 // Close closes every session and the agent. If ctx ends first the error has code
 // TIMEOUT and the rest goes on in the background.
-func (a *Agent) Close(ctx context.Context) error { return a.a.Close(ctx) }
+func (a *Agent) Close(ctx context.Context) error { return because(ctx, a.a.Close(ctx)) }
 
 // Decode reads the payload of an event into its Go type of package event; a type that this
 // version does not know becomes an event.Unknown. The error is a *Error with code

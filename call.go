@@ -31,7 +31,7 @@ func call(ctx context.Context, on op.Handle, operation string, params, into any)
 	}
 	result, err := op.Call(ctx, on, operation, b)
 	if err != nil || into == nil {
-		return err
+		return because(ctx, err)
 	}
 	if err := json.Unmarshal(result, into); err != nil {
 		return fault.Of(fault.CodeInvalidRequest, operation, "the result does not fit into a %T: %v", into, err).With("reason", fault.BadType)

@@ -3,6 +3,7 @@ package a3s
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"unicode/utf8"
 
@@ -73,7 +74,17 @@ func over(ctx context.Context, operation string) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	e := *fault.From(operation, ctx.Err())
-	e.Err = context.Cause(ctx)
-	return &e
+	return fault.Ended(ctx, operation)
+}
+
+// because keeps the reason of what was given up, so that errors.Is finds the error of the
+// context that ended.
+func because(ctx context.Context, err error) error {
+	var e *Error
+	if ctx.Err() == nil || !errors.As(err, &e) || e.Err != nil || e.Code != fault.CodeCancelled && e.Code != fault.CodeTimeout {
+		return err
+	}
+	c := *e
+	c.Err = errors.Join(ctx.Err(), context.Cause(ctx))
+	return &c
 }

@@ -75,3 +75,41 @@ func TestDirectCallThatIsGivenUp(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
+
+// Every call that is given up says so, wraps what ended it, and is no fault of the library.
+func TestCallsKeepTheContextsError(t *testing.T) {
+	why := errors.New("the window was closed")
+	s := scripted(t, "wait 60000\nend\n", nil)
+	agent, err := a3s.Create(t.Context(), `default_model = "offline/search"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close(t.Context())
+	run, err := s.Start("go", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	for name, call := range map[string]func() error{
+		"tool": func() error { _, err := s.Tool(ctx, "ls", nil); return err },
+		"read": func() error { _, err := s.ReadFile(ctx, "x"); return err },
+		"wait": func() error { _, err := run.Wait(ctx); return err },
+		"call": func() error {
+			return s.Call(ctx, "session.tool", map[string]any{"name": "ls", "args": struct{}{}}, nil)
+		},
+		"send":  func() error { _, err := s.Send(ctx, "go", nil); return err },
+		"open":  func() error { _, err := agent.Session(ctx, t.TempDir(), nil); return err },
+		"agent": func() error { _, err := a3s.Create(ctx, `default_model = "offline/search"`); return err },
+	} {
+		err := call()
+		if code(t, err) != "CANCELLED" || !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	late, stop := context.WithTimeoutCause(t.Context(), time.Millisecond, why)
+	defer stop()
+	if _, err := run.Wait(late); code(t, err) != "TIMEOUT" || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, why) {
+		t.Errorf("late: %v", err)
+	}
+}

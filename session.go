@@ -3,7 +3,6 @@ package a3s
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 
 	"github.com/a3s-lab/liba3s/internal/tape"
@@ -63,7 +62,7 @@ func (s *Session) Send(ctx context.Context, prompt string, history []Message) (R
 	}
 	r.Cancel("the context ended")
 	result, err = r.Wait(context.WithoutCancel(ctx))
-	return result, because(err, context.Cause(ctx))
+	return result, because(ctx, err)
 }
 
 // Run is Send of a prompt in the session's own conversation.
@@ -74,18 +73,6 @@ func (s *Session) Run(ctx context.Context, prompt string) (Result, error) {
 // SendRequest is Send of a Request.
 func (s *Session) SendRequest(ctx context.Context, r Request) (Result, error) {
 	return s.Send(ctx, r.Prompt, r.History)
-}
-
-// because keeps the reason of a cancelled run, so that errors.Is finds the context's
-// error.
-func because(err, cause error) error {
-	var f *Error
-	if !errors.As(err, &f) || f.Code != fault.CodeCancelled {
-		return err
-	}
-	c := *f
-	c.Err = cause
-	return &c
 }
 
 // Stream runs a prompt and yields its events. The last one is agent_end or error: a run
@@ -200,11 +187,11 @@ func (s *Session) Cancel() bool { return s.s.CancelActive("") }
 func (s *Session) CancelRun(id string) bool { return s.s.CancelRun(id) }
 
 // Save commits the session to its store; without a store nothing happens.
-func (s *Session) Save(ctx context.Context) error { return s.s.Save(ctx) }
+func (s *Session) Save(ctx context.Context) error { return because(ctx, s.s.Save(ctx)) }
 
 // Close ends the session; reading goes on to work. If ctx ends first the error has code
 // TIMEOUT and the rest goes on in the background.
-func (s *Session) Close(ctx context.Context) error { return s.s.Close(ctx) }
+func (s *Session) Close(ctx context.Context) error { return because(ctx, s.s.Close(ctx)) }
 
 // Runs gives the runs that are kept, oldest first.
 func (s *Session) Runs() []RunSnapshot { return s.s.Runs() }

@@ -35,7 +35,8 @@ type ErrorKind = chat.ErrorKind
 // its jsonschema tags describe them, and those without omitempty are required. What the
 // function returns goes to the model: a string or a ToolOutput as it is, anything else as
 // JSON. An error is a failed result with its type and text, and the run goes on. emit
-// tells output while the function runs. ctx ends when the call is cancelled or its time is
+// tells output while the function runs. A P that JSON cannot describe, such as one with a
+// channel or one that contains itself, is refused with INVALID_REQUEST. ctx ends when the call is cancelled or its time is
 // up: see Handler. Options: ReadOnly, Timeout. A call has 10 minutes, or the option
 // tool_timeout_ms of the session.
 func NewTool[P, R any](name, description string, fn func(ctx context.Context, p P, emit func(string)) (R, error), options ...ExtensionOption) (*Tool, error) {

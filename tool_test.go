@@ -96,10 +96,26 @@ func TestGoTool(t *testing.T) {
 	}
 }
 
+// tree contains itself.
+type tree struct {
+	Kids map[string][]*tree `json:"kids"`
+}
+
+func refuses[P any](t *testing.T) {
+	t.Helper()
+	if _, err := a3s.NewTool("n", "", func(context.Context, P, func(string)) (string, error) { return "", nil }); code(t, err) != "INVALID_REQUEST" {
+		t.Errorf("%T: %v", *new(P), err)
+	}
+}
+
 func TestGoToolIsRefused(t *testing.T) {
 	if _, err := a3s.NewTool("n", "", func(context.Context, string, func(string)) (string, error) { return "", nil }); err == nil {
 		t.Fatal("parameters that are no struct were taken")
 	}
+	refuses[any](t)
+	refuses[struct{ C chan int }](t)
+	refuses[struct{ F func() }](t)
+	refuses[tree](t) // the reflector alone would end the process
 	s := scripted(t, "say hi\nend\n", nil)
 	tool, err := a3s.NewTool("read", "", func(context.Context, greeting, func(string)) (string, error) { return "", nil })
 	if err != nil {

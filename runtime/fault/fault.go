@@ -120,6 +120,18 @@ func From(op string, err error) *Error {
 	return Of(CodeInternal, op, "%v", err)
 }
 
+// Ended gives the error of a context that has ended: its cause if that is an *Error, else
+// Cancelled or Timeout, which wraps the context's error and its cause.
+func Ended(ctx context.Context, op string) *Error {
+	cause := context.Cause(ctx)
+	if e := (*Error)(nil); errors.As(cause, &e) {
+		return From(op, cause)
+	}
+	e := From(op, ctx.Err())
+	e.Err = errors.Join(ctx.Err(), cause)
+	return e
+}
+
 // KindOf gives the kind of any error, Internal if it has none.
 func KindOf(err error) Kind {
 	if e := From("", err); e != nil {

@@ -84,7 +84,7 @@ func NewDesk(s Sender) *Desk { return &Desk{send: s, open: map[uint64]*waiting{}
 // use the library meanwhile.
 func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fault.From("host."+r.Kind, context.Cause(ctx))
+		return nil, fault.Ended(ctx, "host."+r.Kind)
 	}
 	if r.Max <= 0 {
 		r.Max = DefaultResult
@@ -137,7 +137,7 @@ func (d *Desk) Ask(ctx context.Context, r Request, chunk func(json.RawMessage)) 
 				continue
 			}
 			w.send.Cancel(r.ID, "cancelled")
-			return nil, fault.From("host."+r.Kind, context.Cause(ctx))
+			return nil, fault.Ended(ctx, "host."+r.Kind)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (s *Session) Tool(ctx context.Context, name string, args json.RawMessage) (
 		s.log(event.LogLine{Level: "error", Message: "the trace of tool " + name + " could not be kept: " + err.Error(), ErrorKind: string(fault.KindOf(err))})
 	}
 	if caller.Err() != nil { // who gave the call up is told that, not how the tool took it
-		return ToolResult{}, fault.From("session.tool", context.Cause(caller))
+		return ToolResult{}, fault.Ended(caller, "session.tool")
 	}
 	return cleanedValue(toolResult(name, out.Result), s.cfg.Redact)
 }

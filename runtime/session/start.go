@@ -149,7 +149,7 @@ func (r *Run) Wait(ctx context.Context) (Result, error) {
 	case <-r.done:
 		return r.result, r.err
 	case <-ctx.Done():
-		return Result{}, fault.From("run.wait", context.Cause(ctx))
+		return Result{}, fault.Ended(ctx, "run.wait")
 	}
 }
 

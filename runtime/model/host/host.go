@@ -205,7 +205,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 		}
 		return e
 	case ctx.Err() != nil:
-		return fault.From(op, context.Cause(ctx))
+		return fault.Ended(ctx, op)
 	case fault.KindOf(err) == fault.Timeout:
 		return fault.Of(fault.CodeLLM, op, "the host's model %q did not answer within %s", name, c.cfg.Timeout).With("reason", "timeout").Retry()
 	}
