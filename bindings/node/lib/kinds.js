@@ -5,7 +5,7 @@
 const { types } = require('node:util');
 const { badType } = require('./errors.js');
 const { ExtensionContext, ExtensionError } = require('./requests.js');
-const { fromWire, messageFrom, toWire } = require('./wire.js');
+const { Pieces, fromWire, messageFrom, toWire } = require('./wire.js');
 
 /** The methods of what serves a kind. alone names the one that a plain function is. */
 function methods(kind, served, names, needs, alone) {
@@ -28,6 +28,8 @@ function methods(kind, served, names, needs, alone) {
 const isObject = (value) => typeof value === 'object' && value !== null;
 const isBytes = (value) => ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);
 const isIterable = (value) => isObject(value) && !isBytes(value) && (Symbol.asyncIterator in value || Symbol.iterator in value);
+/** A chunk without a word: its text was empty, or half of a character that waits for the other half. */
+const isEmpty = (chunk) => Object.values(chunk).every((value) => value === '');
 const named = (value) => (value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`);
 
 function base64(bytes) {
@@ -38,10 +40,14 @@ function bytesOf(text) {
   return Buffer.from(text ?? '', 'base64');
 }
 
-/** A piece of output, of which nobody but its writer knows whether it is text. */
-function output(value) {
-  if (typeof value === 'string') return { text: value.toWellFormed() };
-  return isBytes(value) ? { data: base64(value) } : undefined;
+/** Reads pieces of output, of which nobody but their writer knows whether they are text. */
+function outputs() {
+  const texts = new Pieces();
+  const piece = (value) => {
+    if (typeof value === 'string') return { text: texts.next(value) };
+    return isBytes(value) ? { data: base64(value) } : undefined;
+  };
+  return Object.assign(piece, { rest: () => [{ text: texts.rest() }] });
 }
 
 function object(value) {
@@ -68,7 +74,8 @@ async function listed(key, value) {
 
 /**
  * Tells the pieces of an answer as they come, until tell says that nobody wants more; gives what
- * the result is made of: the last item that is no piece, with what a generator returns.
+ * the result is made of: the last item that is no piece, with what a generator returns. piece
+ * reads an item; its function rest gives what it has held back.
  */
 async function pieces(value, piece, tell) {
   if (!isIterable(value)) return value;
@@ -78,11 +85,13 @@ async function pieces(value, piece, tell) {
     for (;;) {
       const { value: item, done } = await iterator.next();
       const chunk = done ? undefined : piece(item);
-      if (chunk !== undefined && !(await tell(chunk))) return end;
+      if (chunk !== undefined && !isEmpty(chunk) && !(await tell(chunk))) return end;
       if (chunk !== undefined) continue;
       if (isObject(end) && isObject(item)) end = { ...end, ...item };
       else if (item !== undefined) end = item;
-      if (done) return end;
+      if (!done) continue;
+      for (const rest of piece.rest().filter((chunk) => !isEmpty(chunk))) await tell(rest);
+      return end;
     }
   } finally {
     await iterator.return?.();
@@ -101,10 +110,20 @@ function to(context) {
 
 const MODEL_PIECE = new Set(['text', 'reasoning', 'toolCall']);
 
-function modelPiece(value) {
-  if (typeof value === 'string') return { text: value.toWellFormed() };
-  const keys = isObject(value) ? Object.keys(value) : [];
-  return keys.length > 0 && keys.every((key) => MODEL_PIECE.has(key)) ? toWire(value) : undefined;
+/** Reads pieces of one answer. */
+function modelPieces() {
+  const [text, reasoning] = [new Pieces(), new Pieces()];
+  const whole = (pieces, words) => (typeof words === 'string' ? pieces.next(words) : words);
+  const piece = (value) => {
+    if (typeof value === 'string') return { text: text.next(value) };
+    const keys = isObject(value) ? Object.keys(value) : [];
+    if (keys.length === 0 || !keys.every((key) => MODEL_PIECE.has(key))) return undefined;
+    const { toolCall, ...words } = value;
+    if ('text' in words) words.text = whole(text, words.text);
+    if ('reasoning' in words) words.reasoning = whole(reasoning, words.reasoning);
+    return toWire(toolCall === undefined ? words : { ...words, toolCall });
+  };
+  return Object.assign(piece, { rest: () => [{ text: text.rest() }, { reasoning: reasoning.rest() }] });
 }
 
 function modelResult(value) {
@@ -116,7 +135,7 @@ function model(served) {
   const { stream, complete } = methods('model', served, ['stream', 'complete'], [], 'stream');
   const asked = ({ messages, ...rest }) => ({ ...fromWire(rest), messages: messages.map(messageFrom) });
   const ops = {
-    stream: stream && (async (params, context) => modelResult(await pieces(await stream(asked(params), context), modelPiece, to(context)))),
+    stream: stream && (async (params, context) => modelResult(await pieces(await stream(asked(params), context), modelPieces(), to(context)))),
     complete: complete && (async (params, context) => modelResult(await complete(asked(params), context))),
   };
   // A function answers at once as well, with all its pieces.
@@ -133,7 +152,7 @@ async function modelWhole(value) {
     if (call) said.tool_calls.push(call);
     return true;
   };
-  const end = modelResult(await pieces(value, modelPiece, gather));
+  const end = modelResult(await pieces(value, modelPieces(), gather));
   return { ...said, ...end };
 }
 
@@ -206,17 +225,21 @@ function workspace(served) {
       write: async ({ path, data, if_version: ifVersion, if_absent: ifAbsent = false }, ctx) =>
         under('version', 'string', await w.write(path, bytesOf(data), { ifVersion, ifAbsent }, ctx)),
       remove: async ({ path }, ctx) => { await w.remove(path, ctx); },
-      run: w.run && (async ({ line, timeout_ms: timeoutMs, env = {} }, ctx) => exit(await pieces(await w.run(line, { timeoutMs, env }, ctx), output, to(ctx)))),
+      run: w.run && (async ({ line, timeout_ms: timeoutMs, env = {} }, ctx) => exit(await pieces(await w.run(line, { timeoutMs, env }, ctx), outputs(), to(ctx)))),
       search: w.search && (async (params, ctx) => object(await w.search(fromWire(params), ctx))),
     },
     spec: { run: w.run ? true : undefined, search: w.search ? true : undefined },
   };
 }
 
-function bodyPiece(value) {
-  const piece = output(value);
-  if (piece === undefined) throw new TypeError(`a body has pieces of bytes or strings, not ${named(value)}`);
-  return piece;
+function bodyPieces() {
+  const read = outputs();
+  const piece = (value) => {
+    const found = read(value);
+    if (found === undefined) throw new TypeError(`a body has pieces of bytes or strings, not ${named(value)}`);
+    return found;
+  };
+  return Object.assign(piece, { rest: read.rest });
 }
 
 function transport(served) {
@@ -228,9 +251,9 @@ function transport(served) {
         if (!isObject(response)) throw new TypeError(`a response is {status, headers, body}, not ${named(response)}`);
         const { status, headers, body: content } = response;
         const head = { status, headers: isObject(headers) && isIterable(headers) ? Object.fromEntries(headers) : headers ?? {} };
-        if (!isIterable(content)) return { ...head, ...(content === undefined || content === null || content === '' ? {} : bodyPiece(content)) };
+        if (!isIterable(content)) return { ...head, ...(content === undefined || content === null || content === '' ? {} : bodyPieces()(content)) };
         ctx.chunk(head); // status and headers go ahead of a body that comes in pieces
-        await pieces(content, bodyPiece, to(ctx));
+        await pieces(content, bodyPieces(), to(ctx));
         return {};
       },
     },

@@ -3,7 +3,7 @@
 
 const { inspect, types } = require('node:util');
 const { badType } = require('./errors.js');
-const { encode } = require('./wire.js');
+const { Pieces, encode } = require('./wire.js');
 
 // A writer that gets this many pieces ahead of the library waits.
 const AHEAD = 64;
@@ -72,6 +72,8 @@ class ExtensionContext {
 
 /** The context of a tool's call. */
 class ToolContext extends ExtensionContext {
+  #texts = new Pieces();
+
   constructor(request, send) {
     super(request, send);
     this.callId = request.params?.call_id ?? '';
@@ -82,7 +84,7 @@ class ToolContext extends ExtensionContext {
   /** Tells a piece of output while the tool runs. */
   emit(text) {
     if (typeof text !== 'string') throw badType('host.chunk', `emit takes a string, not a ${typeof text}`);
-    this.tell({ delta: text.toWellFormed() }, (last, piece) => {
+    this.tell({ delta: this.#texts.next(text) }, (last, piece) => {
       last.delta += piece.delta;
       return true;
     });

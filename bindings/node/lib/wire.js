@@ -50,6 +50,23 @@ function where(key) {
   return key === '' ? 'the value' : JSON.stringify(key);
 }
 
+/** Texts that come in pieces, which may be cut within a character: its first half waits for the second. */
+class Pieces {
+  #half = '';
+
+  /** The next piece as well-formed text. */
+  next(text) {
+    const all = this.#half + text;
+    this.#half = /[\ud800-\udbff]$/.test(all) ? all.at(-1) : '';
+    return all.slice(0, all.length - this.#half.length).toWellFormed();
+  }
+
+  /** What is left at the end, where no second half came. */
+  rest() {
+    return this.#half === '' ? '' : this.next(' ').slice(0, -1);
+  }
+}
+
 /** The wire's spelling of one key. */
 function snakeKey(key) {
   return key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
@@ -133,4 +150,4 @@ function blockTo(b) {
   return out;
 }
 
-module.exports = { encode, snake, camel, fromWire, toWire, messageFrom, messageTo };
+module.exports = { Pieces, encode, snake, camel, fromWire, toWire, messageFrom, messageTo };

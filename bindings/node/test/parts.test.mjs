@@ -45,6 +45,20 @@ test('a model that is a generator', async () => {
   assert.deepEqual([second.messages[1].content.at(-1).input, second.messages[2].content[0].toolUseId !== undefined], [{ file_path: 'a.txt' }, true]);
 });
 
+test('pieces that are cut within a character', async () => {
+  const place = new Place();
+  const agent = await place.agent('say unused\nend');
+  const halves = ['a\ud83d', '\ude00b', '', 'c\ud83d'];
+  agent.registerModel('texts', async function* () { yield* halves; });
+  agent.registerModel('objects', async function* () { for (const text of halves) yield { text }; });
+  agent.registerModel('list', () => halves);
+  agent.registerModel('whole', () => halves, { stream: false });
+  for (const name of ['texts', 'objects', 'list', 'whole']) {
+    const session = await agent.sessionAsync(place.workspace, { model: `host/${name}`, permissionPolicy: ALL });
+    assert.equal((await session.send('go')).text, 'a\u{1f600}bc\ufffd', name);
+  }
+});
+
 test('what a model may give', async () => {
   const answers = [
     ['a text', 'a text'], [{ text: 'an object' }, 'an object'], [['pieces ', 'in a list'], 'pieces in a list'], [new Set(['in ', 'a set']), 'in a set'],

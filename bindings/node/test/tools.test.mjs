@@ -78,6 +78,18 @@ test('errors of other libraries keep their words', async () => {
   }
 });
 
+test('output that is cut within a character', async () => {
+  const session = await new Place().session(calls('it {}'), { permissionPolicy: ALL });
+  session.registerTool({ name: 'it' }, async (_, context) => {
+    for (const piece of ['\ud83d', '\ude00a\ud83d', '', '\ude00']) {
+      context.emit(piece);
+      await sleep(2); // each is a piece of its own
+    }
+  });
+  const told = (await collect(await session.stream('go'))).filter((e) => e.type === EventType.TOOL_OUTPUT_DELTA);
+  assert.equal(told.map((e) => e.text).join(''), '\u{1f600}a\u{1f600}');
+});
+
 test('a schema object gives the schema and checks the arguments', async () => {
   const session = await new Place().session('say x\nend');
   const parameters = z.object({ city: z.string().describe('name of the city'), days: z.number().int().default(1), unit: z.enum(['C', 'F']).optional(), code: z.string().transform((c) => c.toUpperCase()).optional() });
