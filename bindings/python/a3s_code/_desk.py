@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 import weakref
+from types import BuiltinFunctionType
 
 from . import _ffi
-from ._errors import CodeError
+from ._errors import CodeError, refuse
 from ._events import decode_batch
 from ._generated import Status
 
@@ -42,7 +44,16 @@ class Desk:
         self._stopping = False
 
     def start(self) -> None:
-        """Starts listening, once. Requests made after it returns are heard."""
+        """Starts listening, once. Requests made after it returns are heard.
+
+        Raises:
+            CodeError: UNSUPPORTED_OPERATION: gevent or the like has replaced the threads. This one
+                would then wait for the library without letting anything else run, for ever.
+        """
+        if not isinstance(_thread.start_new_thread, BuiltinFunctionType):
+            raise refuse(
+                "UNSUPPORTED_OPERATION", "host.register", "the threads of this process are replaced, as gevent and eventlet do it, and "
+                "parts of a program need real ones: leave threads out, with gevent.monkey.patch_all(thread=False), or use another process")
         with self._lock:
             if self._thread is not None or self._stopping:
                 return

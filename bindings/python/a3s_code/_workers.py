@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from queue import Empty, SimpleQueue
+from _queue import Empty, SimpleQueue  # that of queue may be replaced, by gevent for one
 from typing import TYPE_CHECKING, Callable
 
 if TYPE_CHECKING:

@@ -339,3 +339,14 @@ def test_one_dispatcher_an_agent(place: Place) -> None:
     agent.close()
     desks[0].join(5)
     assert not desks[0].is_alive()
+
+
+def test_where_threads_are_replaced_it_is_said(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = place.session("say x")
+    with monkeypatch.context() as patch:
+        patch.setattr("_thread.start_new_thread", lambda fn, args: 0)  # as gevent does it
+        with pytest.raises(CodeError, match="threads of this process are replaced") as refused:
+            session.register_tool(lambda: "x", name="x")
+    assert refused.value.code == "UNSUPPORTED_OPERATION"
+    session.register_tool(lambda: "x", name="x", read_only=True)
+    assert session.tool("x").output == "x"
