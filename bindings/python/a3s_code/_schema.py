@@ -124,6 +124,8 @@ def _schema(hint: Any, above: tuple[Any, ...]) -> dict[str, Any]:
         return {"type": "object", **({"additionalProperties": values} if values else {})}
     if base is tuple and args and args[-1] is not Ellipsis:
         return {"type": "array", "prefixItems": [_schema(a, above) for a in args], "minItems": len(args), "maxItems": len(args)}
+    if _is_named_tuple(base):
+        return _named_tuple(base, above)
     if issubclass(base, (list, tuple, set, frozenset)) or base in _SEQUENCES:
         items = _schema(args[0], above) if args else {}
         unique = {"uniqueItems": True} if issubclass(base, (set, frozenset)) else {}
@@ -137,6 +139,16 @@ _SEQUENCES = (typing.get_origin(typing.Sequence[int]), typing.get_origin(typing.
 def _is_model(base: Any) -> bool:
     """Whether a class makes its own schema and checks values itself, as models of pydantic do."""
     return isinstance(base, type) and callable(getattr(base, "model_json_schema", None)) and callable(getattr(base, "model_validate", None))
+
+
+def _is_named_tuple(base: Any) -> bool:
+    return issubclass(base, tuple) and hasattr(base, "_fields")
+
+
+def _named_tuple(base: Any, above: tuple[Any, ...]) -> dict[str, Any]:
+    hints, names = _hints(base), base._fields
+    items = [_schema(hints.get(name, Any), above) for name in names]
+    return {"type": "array", "prefixItems": items, "minItems": len(names) - len(base._field_defaults), "maxItems": len(names)}
 
 
 def _lifted(schema: Any, shared: dict[str, Any]) -> Any:
@@ -200,6 +212,9 @@ def convert(value: Any, hint: Any) -> Any:
     if isinstance(value, Mapping) and issubclass(base, _MAPPINGS) and len(args) == 2:
         return {k: convert(v, args[1]) for k, v in value.items()}
     if isinstance(value, list):
+        if _is_named_tuple(base):
+            hints, names = _hints(base), getattr(base, "_fields")
+            return base(*(convert(v, hints.get(n, Any)) for n, v in zip(names, value)))
         if base is tuple and args and args[-1] is not Ellipsis:
             return tuple(convert(v, a) for v, a in zip(value, args))
         items = [convert(v, args[0]) for v in value] if args else value

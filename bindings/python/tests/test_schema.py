@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Dict, List, Literal, Mapping, Optional, Sequence, TypedDict, Union
+from typing import Annotated, Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, TypedDict, Union
 
 import pytest
 
@@ -33,6 +33,11 @@ class Trip(Place):
     stops: List[Point]
 
 
+class Spot(NamedTuple):
+    x: int
+    label: str = ""
+
+
 POINT = {
     "type": "object", "additionalProperties": False, "required": ["x"], "properties": {
         "x": {"type": "integer"}, "y": {"type": "integer", "default": 0}, "tags": {"type": "array", "items": {"type": "string"}}}}
@@ -49,6 +54,7 @@ SCHEMAS: list[tuple[Any, dict[str, Any]]] = [
     (Sequence[str], {"type": "array", "items": {"type": "string"}}),
     (set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
     (tuple[int, str], {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2}),
+    (Spot, {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 1, "maxItems": 2}),
     (dict, {"type": "object"}),
     (Dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
     (Mapping[str, Any], {"type": "object"}),
@@ -92,6 +98,8 @@ CONVERTED: list[tuple[Any, Any, Any]] = [
     ({"stops": [{"x": 2, "y": 3}]}, Trip, {"stops": [Point(2, 3)]}),
     ([1, 2], set[int], {1, 2}),
     ([1, {"x": 1}], tuple[int, Point], (1, Point(1))),
+    ([1.0], Spot, Spot(1)),
+    ([[1, "a"], [2]], list[Spot], [Spot(1, "a"), Spot(2)]),
     (None, Optional[Point], None),
     ({"x": 1}, Optional[Point], Point(1)),
     ("text", Union[Color, str], "text"),
