@@ -215,6 +215,10 @@ func TestModel(t *testing.T) {
 }
 
 // What is nil, and an option of another kind, are refused by every registration.
+func unasked(context.Context, a3s.ModelRequest, *a3s.ModelAnswer) (a3s.ModelResult, error) {
+	panic("a model that was refused is asked")
+}
+
 func TestTypedRegistrationsRefuse(t *testing.T) {
 	agent, s := scriptedAgent(t, "say hi", nil)
 	ctx := t.Context()
@@ -237,6 +241,12 @@ func TestTypedRegistrationsRefuse(t *testing.T) {
 		func() (*a3s.Registration, error) { return s.RegisterLog(ctx, "x", write, a3s.Timeout(-1)) },
 		func() (*a3s.Registration, error) { return s.RegisterTool(ctx, nil) },
 		func() (*a3s.Registration, error) { return agent.RegisterModel(ctx, "x", nil) },
+		func() (*a3s.Registration, error) {
+			return agent.RegisterModel(ctx, "x", a3s.ModelFunc(unasked), a3s.OutputTokens(-1))
+		},
+		func() (*a3s.Registration, error) {
+			return agent.RegisterModel(ctx, "x", a3s.ModelFunc(unasked), a3s.ContextTokens(-1))
+		},
 		func() (*a3s.Registration, error) { return agent.RegisterTransport(ctx, "x", nil) },
 		func() (*a3s.Registration, error) {
 			_, err := agent.RegisterSessionStore(ctx, "x", nil)

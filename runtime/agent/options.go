@@ -274,7 +274,7 @@ func refuse(name string, err error) error {
 		if number, ok := strings.CutPrefix(t.Value, "number "); ok && !strings.ContainsAny(number, ".eE") {
 			return fault.Option(name, fault.BadValue, "%s is out of range", number)
 		}
-		return fault.Option(name, fault.BadType, "%s is a %s where a %s is needed", strings.TrimPrefix(t.Field, name+"."), t.Value, t.Type)
+		return fault.Option(name, fault.BadType, "%s", fault.Misfit(strings.TrimPrefix(t.Field, name+"."), t))
 	}
 	return fault.Option(name, fault.BadValue, "%v", err)
 }

@@ -137,7 +137,7 @@ func Decode(op string, b []byte, into any) error {
 	case err == nil:
 		return required(op, into)
 	case errors.As(err, &t):
-		return bad("%s is a %s where a %s is needed", orWhole(t.Field), t.Value, t.Type).With("field", t.Field).With("reason", fault.BadType)
+		return bad("%s", fault.Misfit(orWhole(t.Field), t)).With("field", t.Field).With("reason", fault.BadType)
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
 		name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
 		return bad("unknown field %q", name).With("field", name)

@@ -39,6 +39,16 @@ type ModelSpec struct {
 	Stream *bool `json:"stream,omitempty"`
 }
 
+// Check refuses a description that makes no sense.
+func (s *ModelSpec) Check() error {
+	for field, n := range map[string]int{"context": s.Context, "output": s.Output} {
+		if n < 0 {
+			return fault.New(fault.Invalid, "host.register", "%s must not be negative, got %d", field, n).With("field", field).With("reason", fault.BadValue)
+		}
+	}
+	return s.Extension.Check()
+}
+
 // ModelRequest are the parameters of "stream" and "complete".
 type ModelRequest struct {
 	// Model is the name it was registered under.
