@@ -470,8 +470,9 @@ a3s_status a3s_call_cancel(a3s_handle handle, uint64_t call);
  * Opens a new session, or resumes one from its store. Resuming executes nothing.
  *
  * @agent the agent
- * @request JSON, schema SessionOpen: the workspace and the options of a new session, or the id
- *          of one to resume
+ * @request JSON, schema SessionOpen: {"workspace": folder, "options": {...}} for a new session,
+ *          {"resume": its id, "options": {...}} for a kept one; the options are in
+ *          docs/options.md
  * @len bytes of request, or A3S_NTS
  * @out_session receives the handle
  *
@@ -494,7 +495,7 @@ a3s_status a3s_session_open(a3s_handle agent, const char *request, size_t len, a
  * once. What goes wrong later is the run's error event.
  *
  * @session the session
- * @request JSON, schema RunStart: the prompt, and a history or attachments if there are any
+ * @request JSON, schema RunStart: {"prompt": text}; with "history" the run is isolated
  * @len bytes of request, or A3S_NTS
  * @out_run receives the handle
  *
@@ -506,11 +507,12 @@ a3s_status a3s_session_open(a3s_handle agent, const char *request, size_t len, a
 a3s_status a3s_run_start(a3s_handle session, const char *request, size_t len, a3s_handle *out_run);
 
 /**
- * Answers a question of the active run or steers it. May be called from any thread, also by the
- * one that reads the run's stream.
+ * Answers a question of the active run. May be called from any thread, also by the one that
+ * reads the run's stream.
  *
  * @run the run
- * @input JSON, schema RunInput: the answer to a confirmation, or words that steer the run
+ * @input JSON, schema RunInput: {"confirm": {"tool_id": id of the question, "approved": true
+ *          or false, "reason": text}}
  * @len bytes of input, or A3S_NTS
  *
  * Owns:    nothing passes.

@@ -198,8 +198,8 @@ table! {
     /// Opens a new session, or resumes one from its store. Resuming executes nothing.
     ///
     /// - `agent`: the agent
-    /// - `request`: JSON, schema SessionOpen: the workspace and the options of a new session, or the id of
-    /// one to resume
+    /// - `request`: JSON, schema SessionOpen: {"workspace": folder, "options": {...}} for a new session,
+    /// {"resume": its id, "options": {...}} for a kept one; the options are in docs/options.md
     /// - `len`: bytes of request, or A3S_NTS
     /// - `out_session`: receives the handle
     /// - owns: the caller owns *out_session; end it with a3s_close, or with its agent.
@@ -209,17 +209,18 @@ table! {
     /// goes wrong later is the run's error event.
     ///
     /// - `session`: the session
-    /// - `request`: JSON, schema RunStart: the prompt, and a history or attachments if there are any
+    /// - `request`: JSON, schema RunStart: {"prompt": text}; with "history" the run is isolated
     /// - `len`: bytes of request, or A3S_NTS
     /// - `out_run`: receives the handle
     /// - owns: the caller owns *out_run; end it with a3s_close, or with its session.
     /// - threads: any.
     fn a3s_run_start(session: a3s_handle, request: *const c_char, len: usize, out_run: *mut a3s_handle) -> a3s_status;
-    /// Answers a question of the active run or steers it. May be called from any thread, also by the one that
-    /// reads the run's stream.
+    /// Answers a question of the active run. May be called from any thread, also by the one that reads the
+    /// run's stream.
     ///
     /// - `run`: the run
-    /// - `input`: JSON, schema RunInput: the answer to a confirmation, or words that steer the run
+    /// - `input`: JSON, schema RunInput: {"confirm": {"tool_id": id of the question, "approved": true or
+    /// false, "reason": text}}
     /// - `len`: bytes of input, or A3S_NTS
     /// - owns: nothing passes.
     /// - threads: any, also from inside a callback.
