@@ -5,5 +5,5 @@ package main
 const (
 	version    = "0.1.0"
 	abi        = "1.0"
-	schemaHash = "aeaa6b9835a898e259dc2b98dc92c755844fcc2ec322b2db899673d182346309"
+	schemaHash = "ca33f48a71d092fdf7f558114cce6fcadbe5426664a8efeb1dcd19bd4c771901"
 )

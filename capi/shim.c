@@ -5,7 +5,7 @@
 #define ERROR_ABI_HEAD "{\"code\":\"ABI_MISMATCH\",\"status\":-10,\"kind\":\"abi\""
 #define ERROR_IO_HEAD "{\"code\":\"IO_ERROR\",\"status\":-14,\"kind\":\"io\""
 #define ERROR_JSON(kind, op, message) ERROR_##kind##_HEAD ",\"op\":\"" op "\",\"message\":\"" message "\",\"retryable\":false}"
-#define BUILD_JSON "{\"version\":\"0.1.0\",\"abi\":\"1.0\",\"schema\":\"aeaa6b9835a898e259dc2b98dc92c755844fcc2ec322b2db899673d182346309\"}"
+#define BUILD_JSON "{\"version\":\"0.1.0\",\"abi\":\"1.0\",\"schema\":\"ca33f48a71d092fdf7f558114cce6fcadbe5426664a8efeb1dcd19bd4c771901\"}"
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -153,6 +153,7 @@ func TestErrorsRequests(t *testing.T) {
 		{"two values", "session.tool", []byte(`{"name":"ls"} {"name":"ls"}`), wanted{fault.CodeInvalidRequest, invalid, "", object{"reason": "bad_value"}}},
 		{"an array", "session.tool", []byte(`[]`), wanted{fault.CodeInvalidRequest, invalid, "array", object{"reason": "bad_type"}}},
 		{"an unknown name", "session.tool", []byte(`{"name":"ls","arguments":{}}`), wanted{fault.CodeInvalidRequest, invalid, "arguments", object{"field": "arguments"}}},
+		{"a missing answer", "session.confirm_tool_use", []byte(`{"tool_id":"x"}`), wanted{fault.CodeInvalidRequest, invalid, "approved is missing", object{"field": "approved", "reason": "bad_value"}}},
 		{"a missing name", "session.tool", []byte(`{"args":{}}`), wanted{fault.CodeInvalidRequest, invalid, "name is missing", object{"field": "name", "reason": "bad_value"}}},
 		{"a wrong type", "session.tool", []byte(`{"name":3}`), wanted{fault.CodeInvalidRequest, invalid, "number", object{"field": "name", "reason": "bad_type"}}},
 		{"an unknown operation", "session.fly", nil, wanted{fault.CodeInvalidRequest, invalid, "session.fly", object{"field": "method"}}},

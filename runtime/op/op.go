@@ -152,7 +152,7 @@ func orWhole(field string) string {
 	return field
 }
 
-// required refuses a request that leaves out a string without omitempty.
+// required refuses a request that leaves out a string, or what is a pointer, without omitempty.
 func required(op string, v any) error {
 	s := reflect.ValueOf(v).Elem()
 	if s.Kind() != reflect.Struct {
@@ -160,7 +160,7 @@ func required(op string, v any) error {
 	}
 	for i := range s.NumField() {
 		name, opts, _ := strings.Cut(s.Type().Field(i).Tag.Get("json"), ",")
-		if s.Field(i).Kind() == reflect.String && !strings.Contains(opts, "omitempty") && s.Field(i).Len() == 0 {
+		if k := s.Field(i).Kind(); (k == reflect.String || k == reflect.Pointer) && !strings.Contains(opts, "omitempty") && s.Field(i).IsZero() {
 			return fault.Of(fault.CodeInvalidRequest, op, "%s is missing", name).With("field", name).With("reason", fault.BadValue)
 		}
 	}

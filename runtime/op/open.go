@@ -199,7 +199,10 @@ func Input(_ context.Context, r *session.Run, input []byte) error {
 	if in.Confirm == nil {
 		return fault.Of(fault.CodeInvalidRequest, "run.input", "the one input of this version is {\"confirm\": {\"tool_id\", \"approved\", \"reason\"}}").With("field", "confirm")
 	}
-	if s := r.Session().Confirm(in.Confirm.ToolID, in.Confirm.Approved, in.Confirm.Reason); s != session.AnswerAccepted {
+	if err := required("run.input", in.Confirm); err != nil {
+		return err
+	}
+	if s := r.Session().Confirm(in.Confirm.ToolID, *in.Confirm.Approved, in.Confirm.Reason); s != session.AnswerAccepted {
 		return fault.New(fault.NotFound, "run.input", "no open question %q: it is %s", in.Confirm.ToolID, s).With("status", string(s))
 	}
 	return nil

@@ -101,7 +101,7 @@ type (
 	// Confirm answers a question.
 	Confirm struct {
 		ToolID   string `json:"tool_id"`
-		Approved bool   `json:"approved"`
+		Approved *bool  `json:"approved"`
 		Reason   string `json:"reason,omitempty"`
 	}
 	// Confirmed says what an answer met: "accepted", "stale" or "unknown".
@@ -233,7 +233,7 @@ var sessionOps = []Op{
 		return PendingConfirmations{s.Pending()}, nil
 	}),
 	define("session.confirm_tool_use", "Answer a question. Exactly one answer counts; a late one is stale.", false, func(_ context.Context, s *session.Session, p Confirm) (Confirmed, error) {
-		status := s.Confirm(p.ToolID, p.Approved, p.Reason)
+		status := s.Confirm(p.ToolID, *p.Approved, p.Reason)
 		return Confirmed{status == session.AnswerAccepted, status}, nil
 	}),
 	define("session.cancel_confirmations", "Reject every open question and count them.", false, func(_ context.Context, s *session.Session, p Reason) (Count, error) {

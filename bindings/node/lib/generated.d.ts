@@ -287,7 +287,8 @@ export interface AgentCommandRequest {
 
 /** CommandResult is the result of "run". */
 export interface AgentCommandResult {
-  text: string | null;
+  /** Text is the answer. */
+  text: string;
 }
 
 /** CommandSpec describes a slash command of the host. */
@@ -1122,7 +1123,7 @@ export interface HostPermissionSpec {
 
 /** PermissionVisible is the result of "expose". */
 export interface HostPermissionVisible {
-  visible: boolean | null;
+  visible: boolean;
 }
 
 /** Reply is the shape of every answer: exactly one of the two. */
@@ -1216,7 +1217,8 @@ export interface HostToolChunk {
 
 /** ToolResult is the result of "call". */
 export interface HostToolResult {
-  output: string | null;
+  /** Output is the text that the model gets. */
+  output: string;
   /** ExitCode is 0 for success. */
   exit_code?: number;
   metadata?: Record<string, unknown>;
@@ -1288,7 +1290,7 @@ export interface HostWorkspaceEntry {
 
 /** WorkspaceExit is the result of "run". */
 export interface HostWorkspaceExit {
-  exit_code: number | null;
+  exit_code: number;
   /** TimedOut says that the command was ended since its time was up. */
   timed_out?: boolean;
   /** Text or Data is the output that was not told in chunks. */
@@ -1298,7 +1300,8 @@ export interface HostWorkspaceExit {
 
 /** WorkspaceFile is the result of "read". */
 export interface HostWorkspaceFile {
-  data: string | null;
+  /** Data is the whole file, in base64. */
+  data: string;
   /** Version is a token that changes whenever the content does. */
   version: string;
   /** ModifiedMS is Unix milliseconds. */

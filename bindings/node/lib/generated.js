@@ -3,7 +3,7 @@
 
 exports.VERSION = "0.1.0";
 exports.ABI_VERSION = 65536;
-exports.SCHEMA_SHA256 = "aeaa6b9835a898e259dc2b98dc92c755844fcc2ec322b2db899673d182346309";
+exports.SCHEMA_SHA256 = "ca33f48a71d092fdf7f558114cce6fcadbe5426664a8efeb1dcd19bd4c771901";
 
 // Status numbers of the C interface; below 0 is an error.
 exports.Status = Object.freeze({

@@ -12,7 +12,7 @@ VERSION: Final = "0.1.0"
 ABI_MAJOR: Final = 1
 ABI_MINOR: Final = 0
 ABI_VERSION: Final = 65536
-SCHEMA_SHA256: Final = "aeaa6b9835a898e259dc2b98dc92c755844fcc2ec322b2db899673d182346309"
+SCHEMA_SHA256: Final = "ca33f48a71d092fdf7f558114cce6fcadbe5426664a8efeb1dcd19bd4c771901"
 
 
 class Status:

@@ -75,7 +75,8 @@ class AgentCommandRequest(TypedDict):
 class AgentCommandResult(TypedDict):
     """CommandResult is the result of 'run'."""
 
-    text: str | None
+    text: str
+    """Text is the answer."""
 
 
 class AgentCommandSpec(TypedDict):
@@ -1270,7 +1271,7 @@ class HostPermissionSpec(TypedDict):
 class HostPermissionVisible(TypedDict):
     """PermissionVisible is the result of 'expose'."""
 
-    visible: bool | None
+    visible: bool
 
 
 class HostReply(TypedDict):
@@ -1386,7 +1387,8 @@ class HostToolChunk(TypedDict):
 class HostToolResult(TypedDict):
     """ToolResult is the result of 'call'."""
 
-    output: str | None
+    output: str
+    """Output is the text that the model gets."""
 
     exit_code: NotRequired[int]
     """ExitCode is 0 for success."""
@@ -1484,7 +1486,7 @@ class HostWorkspaceEntry(TypedDict):
 class HostWorkspaceExit(TypedDict):
     """WorkspaceExit is the result of 'run'."""
 
-    exit_code: int | None
+    exit_code: int
 
     timed_out: NotRequired[bool]
     """TimedOut says that the command was ended since its time was up."""
@@ -1498,7 +1500,8 @@ class HostWorkspaceExit(TypedDict):
 class HostWorkspaceFile(TypedDict):
     """WorkspaceFile is the result of 'read'."""
 
-    data: str | None
+    data: str
+    """Data is the whole file, in base64."""
 
     version: str
     """Version is a token that changes whenever the content does."""

@@ -227,15 +227,15 @@ func (r *reflector) comments(root string) error {
 	return nil
 }
 
-// finish says what reflection alone does not: pointers may be null, and what is only
-// ever decoded by the library takes no unknown keys.
+// finish says what reflection alone does not: pointers of results may be null, and what is
+// only ever decoded by the library takes no unknown keys.
 func (r *reflector) finish(strict []string) jsonschema.Definitions {
+	requests := r.closure(strict)
 	for name, t := range r.names {
-		if def := r.defs[name]; def != nil && def.Properties != nil {
+		if def := r.defs[name]; def != nil && def.Properties != nil && !requests[name] {
 			nullable(def, t)
 		}
 	}
-	requests := r.closure(strict)
 	var others []string
 	for name := range r.defs {
 		if !requests[name] {

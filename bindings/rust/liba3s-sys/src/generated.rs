@@ -7,7 +7,7 @@ pub const A3S_VERSION: &str = "0.1.0";
 /// Version of the C interface: major \<\< 16 | minor.
 pub const A3S_ABI_VERSION: u32 = 65536;
 /// SHA-256 of `a3s.schema.json`.
-pub const A3S_SCHEMA_SHA256: &str = "aeaa6b9835a898e259dc2b98dc92c755844fcc2ec322b2db899673d182346309";
+pub const A3S_SCHEMA_SHA256: &str = "ca33f48a71d092fdf7f558114cce6fcadbe5426664a8efeb1dcd19bd4c771901";
 
 /// An agent, a session, a run, a stream or a registration. 0 is never valid.
 pub type a3s_handle = u64;
