@@ -135,8 +135,6 @@ class Desk:
 
     def _find(self, kind: str, session_id: str, name: str) -> Supplied:
         found = self._supplied.get((kind, session_id, name)) or self._supplied.get((kind, "", name))
-        if found is None:  # a child session asks what its parent has
-            found = next((s for (k, _, n), s in list(self._supplied.items()) if (k, n) == (kind, name)), None)
         if found is None:
             raise LookupError(f"{kind} {name!r} is no longer there")
         return found

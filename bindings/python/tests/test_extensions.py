@@ -50,6 +50,16 @@ def test_the_binding_does_not_keep_a_session_alive(host: Place) -> None:
     registration.close()
 
 
+def test_a_request_never_reaches_the_handler_of_another_session(host: Place) -> None:
+    agent = host.agent("")
+    agent.register_model("mine", lambda request: "hello")
+    one, other = opened(host, agent), opened(host, agent)
+    other.register_command("count", "Counts.", lambda args, ctx: "1")
+    assert agent._desk._find("command", other.session_id, "count")
+    with pytest.raises(LookupError):  # as if it had been taken back while its request was on the way
+        agent._desk._find("command", one.session_id, "count")
+
+
 def test_registrations(host: Place) -> None:
     agent = host.agent("")
     registration = agent.register_model("mine", lambda request: "one")

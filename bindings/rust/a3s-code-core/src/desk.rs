@@ -174,12 +174,12 @@ impl Desk {
         served.run(handler, asked.params, Context(request), answer);
     }
 
-    /// A session's own extension, its agent's, or, for a child session, that of its parent.
+    /// A session's own extension, or its agent's.
     fn find(&self, asked: &HostRequest) -> Option<Arc<Served>> {
         let extensions = lock(&self.extensions);
         let named = || extensions.iter().filter(|r| r.kind == asked.kind && r.name == asked.name);
         let own = named().find(|r| r.scope == asked.session_id);
-        own.or_else(|| named().find(|r| r.scope.is_empty())).or_else(|| named().next()).map(|r| Arc::clone(&r.served))
+        own.or_else(|| named().find(|r| r.scope.is_empty())).map(|r| Arc::clone(&r.served))
     }
 }
 
