@@ -26,7 +26,7 @@ compile() {
   rm -f "${1%.so*}.h" "${1%.1}.h" # the public header is include/a3s.h, not the one cgo writes
 }
 
-## build                     build the library: build/liba3s.so.1, a3s.h, liba3s.pc
+## build                     build the library: build/liba3s.so.1, a3s.h, liba3s.pc; and demo.acl
 cmd_build() {
   need go golang; need cc gcc
   outdir
@@ -34,6 +34,7 @@ cmd_build() {
   ln -sf liba3s.so.1 build/liba3s.so
   cp include/a3s.h include/a3s.schema.json build/
   sed "s/@VERSION@/$(cat VERSION)/; s/@LIBDIR@/\${pcfiledir}/; s/@INCLUDEDIR@/\${pcfiledir}/" capi/liba3s.pc.in >build/liba3s.pc
+  echo 'default_model = "offline/search"' >build/demo.acl
   say "built $lib ($(stat -c %s "$lib") bytes)"
 }
 
@@ -53,7 +54,6 @@ cmd_demo() {
   cmd_build
   if [ -z "$config" ]; then
     config=build/demo.acl
-    echo 'default_model = "offline/search"' >"$config"
     say "demo: no --config given, so no model is asked: \"offline/search\" looks the words of the question up in $workspace"
   fi
   PYTHONPATH=bindings/python exec python3 examples/python/first_light.py --workspace "$workspace" --config "$config" -- ${prompt:+"$prompt"}
