@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -172,12 +173,12 @@ func (k *HostKind) decode(spec json.RawMessage) (extension, error) {
 		err = errors.New("something follows the object")
 	}
 	if err != nil {
-		reason := fault.BadValue
+		reason, what := fault.BadValue, err.Error()
 		var t *json.UnmarshalTypeError
 		if errors.As(err, &t) {
-			reason = fault.BadType
+			reason, what = fault.BadType, fault.Misfit(cmp.Or(t.Field, "it"), t)
 		}
-		return nil, fault.New(fault.Invalid, "host.register", "the description of a %s: %v", k.Name, err).With("field", "spec").With("reason", reason)
+		return nil, fault.New(fault.Invalid, "host.register", "the description of a %s: %s", k.Name, strings.TrimPrefix(what, "json: ")).With("field", "spec").With("reason", reason)
 	}
 	e, ok := v.(extension)
 	if !ok {

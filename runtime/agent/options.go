@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -274,9 +275,17 @@ func refuse(name string, err error) error {
 		if number, ok := strings.CutPrefix(t.Value, "number "); ok && !strings.ContainsAny(number, ".eE") {
 			return fault.Option(name, fault.BadValue, "%s is out of range", number)
 		}
-		return fault.Option(name, fault.BadType, "%s", fault.Misfit(strings.TrimPrefix(t.Field, name+"."), t))
+		return fault.Option(name, fault.BadType, "%s", fault.Misfit(within(name, t.Field), t))
 	}
 	return fault.Option(name, fault.BadValue, "%v", err)
+}
+
+// within is the place of a field in an option; "it" is the whole.
+func within(option, field string) string {
+	if field == option {
+		return "it"
+	}
+	return cmp.Or(strings.TrimPrefix(field, option+"."), "it")
 }
 
 // check holds the bounds of single options.

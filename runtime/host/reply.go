@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -182,7 +183,11 @@ func Strict(b []byte, bound int, into any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	var misfit *json.UnmarshalTypeError
+	switch err := d.Decode(into); {
+	case errors.As(err, &misfit):
+		return garbage("the answer cannot be read: %s", fault.Misfit(cmp.Or(misfit.Field, "it"), misfit))
+	case err != nil:
 		return garbage("the answer cannot be read: %v", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {

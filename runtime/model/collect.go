@@ -48,13 +48,19 @@ func Collect(ctx context.Context, seq iter.Seq2[Chunk, error], onChunk func(Chun
 	if ctx.Err() != nil {
 		return c.partial(), fault.From("model.stream", ctx.Err())
 	}
-	return c.partial(), Incomplete("model.stream")
+	return c.partial(), Incomplete("model.stream", "")
 }
 
-// Incomplete is the error of a stream that stopped before its end. A retry may help.
-func Incomplete(op string) *fault.Error {
-	return fault.Of(fault.CodeLLM, op, "stream incomplete: the model service stopped before the end of its answer").
+// Incomplete is the error of a stream that stopped before its end, and why, if anything
+// says so. A retry may help.
+func Incomplete(op, cause string) *fault.Error {
+	e := fault.Of(fault.CodeLLM, op, "stream incomplete: the model service stopped before the end of its answer").
 		With("incomplete", true).Retry()
+	if cause != "" {
+		e.Message += ": " + cause
+		e.With("cause", cause)
+	}
+	return e
 }
 
 // collector adds chunks up. The builders keep long answers linear in their size.

@@ -58,7 +58,7 @@ func TestCollect(t *testing.T) {
 			whole(assistant("", chat.Block{Type: chat.ToolUse, WireID: "x", Name: "f", Input: json.RawMessage(`{"a`)}, chat.Block{Type: chat.ToolUse, WireID: "y", Name: "g", Input: json.RawMessage(``)})), nil},
 		{"what follows Done is not read", seq(overloaded, done, text("b")), whole(assistant("")), nil},
 		{"an error keeps the text and drops the calls", seq(overloaded, text("a"), start(0, "x", "f"), input(0, "{}")), partial(assistant("", chat.Block{Type: chat.Text, Text: "a"})), overloaded},
-		{"a bare end is incomplete", seq(nil, start(0, "x", "f")), partial(assistant("")), Incomplete("model.stream")},
+		{"a bare end is incomplete", seq(nil, start(0, "x", "f")), partial(assistant("")), Incomplete("model.stream", "")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func (r *retrying) once(ctx context.Context, req Request, yield func(Chunk, erro
 	if ctx.Err() != nil {
 		return begun, false, fault.From("model.stream", ctx.Err())
 	}
-	return begun, false, Incomplete("model.stream")
+	return begun, false, Incomplete("model.stream", "")
 }
 
 // wait says how long to wait before the given retry, and whether it makes sense.

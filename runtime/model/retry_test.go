@@ -55,7 +55,7 @@ func TestRetry(t *testing.T) {
 		{"not retryable", RetryConfig{}, []iter.Seq2[Chunk, error]{seq(fault.Of(fault.CodeLLM, "", "no"))}, 1, nil, nil, "LLM error: no"},
 		{"never after output", RetryConfig{}, []iter.Seq2[Chunk, error]{seq(limited(0), text)}, 1, nil, []ChunkKind{TextDelta}, "LLM error: slow down"},
 		{"an empty cut stream is retried", RetryConfig{}, []iter.Seq2[Chunk, error]{seq(nil), ok}, 2, []time.Duration{s}, []ChunkKind{TextDelta, Done}, ""},
-		{"a cut stream with output is incomplete", RetryConfig{}, []iter.Seq2[Chunk, error]{seq(nil, text)}, 1, nil, []ChunkKind{TextDelta}, Incomplete("").Error()},
+		{"a cut stream with output is incomplete", RetryConfig{}, []iter.Seq2[Chunk, error]{seq(nil, text)}, 1, nil, []ChunkKind{TextDelta}, Incomplete("", "").Error()},
 		{"NET-05 Retry-After is a lower bound", RetryConfig{}, []iter.Seq2[Chunk, error]{seq(limited(90 * s)), seq(limited(s / 2)), ok}, 3, []time.Duration{90 * s, 2 * s}, []ChunkKind{TextDelta, Done}, ""},
 		{"NET-05 a long wait is surfaced at once", RetryConfig{}, []iter.Seq2[Chunk, error]{seq(limited(301 * s))}, 1, nil, nil, "LLM error: slow down"},
 		{"NET-05 the total is capped", RetryConfig{}, []iter.Seq2[Chunk, error]{seq(limited(250 * s))}, 3, []time.Duration{250 * s, 250 * s}, nil, "LLM error: slow down"},

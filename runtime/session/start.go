@@ -38,7 +38,7 @@ func (p Prompt) check() error {
 	}
 	for i, m := range p.History {
 		if err := m.Check(); err != nil {
-			return bad("history", "history[%d]: %v", i, err)
+			return bad("history", "history[%d]: %s", i, fault.From("run.start", err).Message)
 		}
 	}
 	return nil

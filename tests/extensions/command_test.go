@@ -50,7 +50,7 @@ func TestCommandFailures(t *testing.T) {
 	}{
 		"raises":            {object{"name": "x"}, func(asked) (any, error) { return nil, errors.New("boom") }, "The command /x failed: ValueError: boom"},
 		"no answer in time": {object{"name": "x", "timeout_ms": 30}, func(asked) (any, error) { return nil, errSilent }, `The command /x failed: the host did not answer command "x" within 30ms`},
-		"garbage":           {object{"name": "x"}, result(object{"text": 7}), "The command /x failed: InvalidReply: the answer cannot be read: json: cannot unmarshal number into Go struct field CommandResult.text of type string"},
+		"garbage":           {object{"name": "x"}, result(object{"text": 7}), "The command /x failed: InvalidReply: the answer cannot be read: text is a number where a string is needed"},
 		"no text":           {object{"name": "x"}, result(object{}), "The command /x failed: Invalid request: the answer has no text"},
 		"too much":          {object{"name": "x"}, result(object{"text": strings.Repeat("x", 2<<20)}), "The command /x failed: InvalidReply: the answer has 2097163 bytes, more than 1048576"},
 	} {

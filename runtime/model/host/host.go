@@ -206,7 +206,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	case errors.Is(err, errLeft), errors.Is(err, errGarbage):
 		return err
 	case f != nil && f.Kind == "incomplete":
-		return model.Incomplete(op).With("cause", f.Error())
+		return model.Incomplete(op, f.Error())
 	case f != nil:
 		e := fault.Of(fault.CodeLLM, op, "the host's model %q failed: %v", name, f).With("exception", map[string]any{"type": f.Type, "message": f.Message})
 		e.Retryable = f.Retryable

@@ -133,7 +133,7 @@ func (c *Client) stream(ctx context.Context, req model.Request, yield func(model
 		if err := out.line(data, true); err != nil || out.left || out.whole {
 			return err
 		}
-		return model.Incomplete(op)
+		return model.Incomplete(op, "")
 	}
 	return c.read(ctx, call, res.Body, out)
 }
@@ -146,11 +146,11 @@ func (c *Client) read(ctx context.Context, call httpx.Request, body io.Reader, o
 		var long *sse.TooLongError
 		switch {
 		case err == io.EOF && ctx.Err() == nil:
-			return model.Incomplete(op)
+			return model.Incomplete(op, "")
 		case errors.As(err, &long):
 			return fault.Of(fault.CodeLLM, op, "%v", long).WithKind(fault.Limit)
 		case err != nil && ctx.Err() == nil:
-			return model.Incomplete(op).With("cause", fault.From(op, httpx.Broken(ctx, call, err)).Message)
+			return model.Incomplete(op, fault.From(op, httpx.Broken(ctx, call, err)).Message)
 		case err != nil:
 			return httpx.Broken(ctx, call, err)
 		}
@@ -165,7 +165,7 @@ func (o *output) line(data []byte, whole bool) error {
 	var a answer
 	if err := json.Unmarshal(data, &a); err != nil {
 		if !whole {
-			return model.Incomplete(op)
+			return model.Incomplete(op, "")
 		}
 		return fault.Of(fault.CodeLLM, op, "the server sent a line that is not the expected JSON: %v; it begins with %q", err, head(data))
 	}

@@ -252,7 +252,7 @@ func (c *Client) readStream(ctx context.Context, call httpx.Request, body io.Rea
 		var a answer
 		if err := json.Unmarshal(ev.Data, &a); err != nil {
 			if !ev.Whole {
-				return model.Incomplete(op)
+				return model.Incomplete(op, "")
 			}
 			return fault.Of(fault.CodeLLM, op, "the model service sent an event that is not the expected JSON: %v; it begins with %q", err, head(ev.Data))
 		}
@@ -275,11 +275,11 @@ func (c *Client) ended(ctx context.Context, call httpx.Request, out *output, err
 	case out.finish != "" && err == io.EOF:
 		return out.done()
 	case err == io.EOF:
-		return model.Incomplete(op)
+		return model.Incomplete(op, "")
 	case errors.As(err, &long):
 		return fault.Of(fault.CodeLLM, op, "%v", long).WithKind(fault.Limit)
 	case ctx.Err() == nil:
-		return model.Incomplete(op).With("cause", httpx.Clean(fault.From(op, httpx.Broken(ctx, call, err)).Message))
+		return model.Incomplete(op, httpx.Clean(fault.From(op, httpx.Broken(ctx, call, err)).Message))
 	}
 	return httpx.Broken(ctx, call, err)
 }

@@ -31,10 +31,11 @@ func (w *Workspace) explain(ctx context.Context, op, path string, err error) err
 		return fault.New(kind, op, "the host's workspace %q: %v", w.cfg.Line.Name(), err).With("path", path)
 	}
 	kind, ok := kinds[f.Kind]
-	if !ok {
-		kind = fault.IO
+	what := f.Message
+	if !ok { // one that the host did not foresee, of which the type says more than the words
+		kind, what = fault.IO, f.Error()
 	}
-	e := fault.New(kind, op, "%q: %s", path, f.Message).With("path", path)
+	e := fault.New(kind, op, "%q: %s", path, what).With("path", path)
 	if kind == fault.Conflict {
 		for _, key := range []string{"expected", "actual"} {
 			if v, ok := f.Details[key].(string); ok {
@@ -47,6 +48,6 @@ func (w *Workspace) explain(ctx context.Context, op, path string, err error) err
 
 // garbage says that the host answered what cannot be.
 func (w *Workspace) garbage(op, path, format string, args ...any) error {
-	e := fault.New(fault.IO, op, "the answer of the host's workspace "+format, args...)
+	e := fault.New(fault.IO, op, "the answer of the host's workspace cannot be used: "+format, args...)
 	return e.With("path", path).With("reason", "invalid_reply")
 }
