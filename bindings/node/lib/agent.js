@@ -3,12 +3,14 @@
 
 const { fileURLToPath } = require('node:url');
 const { Desk } = require('./desk.js');
-const { admit, badType, signalOf, traced, unlessAborted } = require('./errors.js');
+const { admit, badType, traced, unlessAborted } = require('./errors.js');
 const { AgentExtensions } = require('./extensions.js');
+const { ids, signalOf, texts } = require('./given.js');
 const { library, closeQuietly, whenHeavyGone } = require('./native.js');
-const { agents, refuseToWait, sessionRequest, watch } = require('./options.js');
+const { agents, currentFolder, refuseToWait, sessionRequest, watch } = require('./options.js');
 const { Session } = require('./session.js');
 const { AGENT, unbuilt } = require('./unbuilt.js');
+const { hides, named } = require('./values.js');
 const { encode, snake } = require('./wire.js');
 
 const made = Symbol('made by Agent.create');
@@ -48,19 +50,22 @@ class Agent extends AgentExtensions {
 
   async sessionAsync(workspace, options, call) { return await this.#openAsync({ workspace }, options, call); }
 
-  resumeSession(sessionId, options) { return this.#open({ resume: sessionId }, options, 'resumeSessionAsync'); }
+  resumeSession(sessionId, options) { return this.#open(resume(sessionId), options, 'resumeSessionAsync'); }
 
-  async resumeSessionAsync(sessionId, options, call) { return await this.#openAsync({ resume: sessionId }, options, call); }
+  async resumeSessionAsync(sessionId, options, call) { return await this.#openAsync(resume(sessionId), options, call); }
 
   async listSessions() { return this.#now('agent.list_sessions').session_ids; }
 
   async listStoredSessions(sessionStore, call) {
-    const { session_store: store } = snake({ sessionStore: sessionStore ?? undefined }, 'agent.list_stored_sessions');
-    return (await this.#desk.call(this.#handle, 'agent.list_stored_sessions', { session_store: store, cwd: process.cwd() }, this, signalOf(call, 'agent.list_stored_sessions'))).session_ids;
+    const op = 'agent.list_stored_sessions';
+    const request = { ...snake({ sessionStore: sessionStore ?? undefined }, op), cwd: currentFolder(op, [sessionStore?.dir]) };
+    return (await this.#desk.call(this.#handle, op, request, this, signalOf(call, op))).session_ids;
   }
 
   async closeSession(sessionId, call) {
-    return (await this.#desk.call(this.#handle, 'agent.close_session', { session_id: sessionId }, this, signalOf(call, 'agent.close_session'))).closed;
+    const op = 'agent.close_session';
+    ids(op, { sessionId });
+    return (await this.#desk.call(this.#handle, op, { session_id: sessionId }, this, signalOf(call, op))).closed;
   }
 
   // --- the end ---
@@ -124,19 +129,23 @@ function release(desk, handle) {
   closeQuietly(handle);
 }
 
+function resume(sessionId) {
+  return { resume: ids('session.open', { sessionId }).sessionId };
+}
+
 function agentRequest(configSource, options = {}) {
-  if (typeof options !== 'object' || options === null) throw badType('agent.open', 'options must be an object');
-  const { env = process.env, cwd = process.cwd(), signal, ...rest } = options;
-  const source = configSource instanceof URL ? { acl_path: fileURLToPath(configSource) } : { source: configSource };
+  if (typeof options !== 'object' || options === null || Array.isArray(options) || hides(options)) throw badType('agent.open', `options must be an object, not ${named(options)}`);
+  const { env = process.env, cwd = currentFolder('agent.open', ['.']), signal, ...rest } = options;
+  const source = configSource instanceof URL ? { acl_path: fileURLToPath(configSource) } : { source: texts('agent.open', { configSource }).configSource };
   return { ...source, ...snake(rest, 'agent.open'), env: variables(env), cwd, signal };
 }
 
 function variables(env) {
-  if (typeof env !== 'object' || env === null) throw badType('agent.open', 'env must be an object of strings');
+  if (typeof env !== 'object' || env === null || (env !== process.env && hides(env))) throw badType('agent.open', `env must be an object of strings, not ${named(env)}`);
   const out = {};
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined) continue;
-    if (typeof value !== 'string') throw badType('agent.open', `env must be an object of strings, but ${name} is a ${typeof value}`);
+    if (typeof value !== 'string') throw badType('agent.open', `env must be an object of strings, but ${name} is ${named(value)}`);
     if (name.isWellFormed() && value.isWellFormed()) out[name] = value;
   }
   return out;

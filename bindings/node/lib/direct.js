@@ -1,10 +1,13 @@
 'use strict';
 // Tools that this program calls itself, without a model.
 
-const { refuse, signalOf } = require('./errors.js');
+const { refuse } = require('./errors.js');
 const { ExtensionOwner } = require('./extensions.js');
+const { ids, optionsOf, signalOf, texts } = require('./given.js');
 const { ToolResult } = require('./results.js');
 const { camel } = require('./wire.js');
+
+const OP = 'session.tool';
 
 /** The part of a session that runs tools for this program. */
 class DirectTools extends ExtensionOwner {
@@ -16,26 +19,33 @@ class DirectTools extends ExtensionOwner {
   }
 
   async tool(name, args, options) {
-    return new ToolResult(camel(await this.#call('session.tool', { name, args: args ?? {} }, signalOf(options, 'session.tool'))));
+    ids(OP, { name });
+    return new ToolResult(camel(await this.#call(OP, { name, args: args ?? {} }, signalOf(options, OP))));
   }
 
-  readFile(path, options) {
-    return this.#output('read', { file_path: path, offset: options?.offset, limit: options?.limit }, options);
+  async readFile(path, options) {
+    texts(OP, { path });
+    const { offset, limit, signal } = optionsOf('readFile', OP, options, ['offset', 'limit', 'signal']);
+    return this.#output('read', { file_path: path, offset, limit }, { signal });
   }
 
-  writeFile(path, content, options) {
+  async writeFile(path, content, options) {
+    texts(OP, { path, content });
     return this.tool('write', { file_path: path, content }, options);
   }
 
-  editFile(path, oldString, newString, replaceAll, options) {
+  async editFile(path, oldString, newString, replaceAll, options) {
+    texts(OP, { path, oldString, newString });
     return this.tool('edit', { file_path: path, old_string: oldString, new_string: newString, replace_all: replaceAll || undefined }, options);
   }
 
-  ls(path, options) {
+  async ls(path, options) {
+    if (path !== undefined && path !== null) texts(OP, { path });
     return this.tool('ls', { path: path ?? undefined }, options);
   }
 
   async glob(pattern, options) {
+    texts(OP, { pattern });
     const paths = [];
     let cursor;
     do {
@@ -47,11 +57,13 @@ class DirectTools extends ExtensionOwner {
     return paths;
   }
 
-  grep(pattern, options) {
+  async grep(pattern, options) {
+    texts(OP, { pattern });
     return this.#output('grep', { pattern }, options);
   }
 
   async bash(command, options) {
+    texts(OP, { command });
     return (await this.tool('bash', { command }, options)).output;
   }
 

@@ -52,14 +52,6 @@ function badValue(op, message, field) {
   return refuse(field ? 'SESSION_CONFIGURATION_ERROR' : 'INVALID_REQUEST', op, message, field ? { reason: 'bad_value', field } : { reason: 'bad_value' });
 }
 
-/** The signal among the options of a call. */
-function signalOf(options, op) {
-  if (options === undefined || options === null) return undefined;
-  if (typeof options !== 'object' || Array.isArray(options)) throw badType(op, `the options of a call are an object {signal}, not ${Array.isArray(options) ? 'a list' : `a ${typeof options}`}`);
-  if (typeof options.addEventListener === 'function') throw badType(op, 'give the signal as {signal}');
-  return options.signal ?? undefined;
-}
-
 /** Refuses what is no AbortSignal, and to begin what an aborted one has ended already. */
 function admit(signal, op) {
   if (signal === undefined || signal === null) return;
@@ -127,4 +119,4 @@ function unlessAborted(promise, signal, op, drop) {
   });
 }
 
-module.exports = { CodeError, errorFrom, refuse, badType, badValue, admit, follow, signalOf, traced, unlessAborted, withCause };
+module.exports = { CodeError, errorFrom, refuse, badType, badValue, admit, follow, traced, unlessAborted, withCause };

@@ -3,6 +3,7 @@
 
 const { badType, badValue, errorFrom } = require('./errors.js');
 const { AGENT_EVENT_TYPES_V1, EVENT_ENVELOPE_V1_VERSION } = require('./generated.js');
+const { named } = require('./values.js');
 
 // Which payload field each convenience field reads, by type. A type that is not here has none.
 const TOOL = { toolId: 'id', toolName: 'name' };
@@ -99,7 +100,7 @@ function eventEnvelopeV1Version() {
 /** A verification summary (an object, or its JSON text) in one line of words. */
 function formatVerificationSummary(summary) {
   const s = typeof summary === 'string' ? parsed(summary) : summary;
-  if (typeof s !== 'object' || s === null) throw badType('verification.format', `a verification summary is an object or its JSON text, not ${s === null ? 'null' : `a ${typeof s}`}`);
+  if (typeof s !== 'object' || s === null) throw badType('verification.format', `a verification summary is an object or its JSON text, not ${named(s)}`);
   const reports = s.report_count ?? 0;
   if (!reports) return 'no verification was run';
   const parts = [`${reports} report${reports === 1 ? '' : 's'}`, `${s.required_check_count ?? 0} required checks`];

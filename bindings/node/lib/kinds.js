@@ -5,19 +5,20 @@
 const { types } = require('node:util');
 const { badType } = require('./errors.js');
 const { ExtensionContext, ExtensionError } = require('./requests.js');
+const { hides, isError, named } = require('./values.js');
 const { Pieces, fromWire, messageFrom, toWire } = require('./wire.js');
 
 /** The methods of what serves a kind. alone names the one that a plain function is. */
 function methods(kind, served, names, needs, alone) {
   const found = {};
-  if (typeof served === 'function' && alone !== undefined) found[alone] = served;
+  if (typeof served === 'function' && alone !== undefined) found[alone] = (...args) => given(served(...args));
   else if (typeof served === 'object' && served !== null) {
-    for (const name of names) if (typeof served[name] === 'function') found[name] = (...args) => served[name](...args);
+    for (const name of names) if (typeof served[name] === 'function') found[name] = (...args) => given(served[name](...args));
   }
   const missing = needs.filter((name) => !found[name]);
   if (missing.length > 0 || Object.keys(found).length === 0) {
     const what = `${alone === undefined ? 'an object' : 'a function or an object'} with ${needs.length > 0 ? needs.join(', ') : names.join(' or ')}`;
-    const lacks = typeof served === 'object' && served !== null ? `; this one lacks ${missing.join(', ') || names.join(' and ')}` : `, not ${served === null ? 'null' : `a ${typeof served}`}`;
+    const lacks = typeof served === 'object' && served !== null ? `; this one lacks ${missing.join(', ') || names.join(' and ')}` : `, not ${named(served)}`;
     throw badType('host.register', `a ${kind} is ${what}${lacks}`);
   }
   return found;
@@ -25,12 +26,18 @@ function methods(kind, served, names, needs, alone) {
 
 // --- what comes back ---
 
+/** What a method gives. An error that is given back was meant to be thrown. */
+async function given(answer) {
+  const value = await answer;
+  if (isError(value)) throw value;
+  return value;
+}
+
 const isObject = (value) => typeof value === 'object' && value !== null;
 const isBytes = (value) => ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);
 const isIterable = (value) => isObject(value) && !isBytes(value) && (Symbol.asyncIterator in value || Symbol.iterator in value);
 /** A chunk without a word: its text was empty, or half of a character that waits for the other half. */
 const isEmpty = (chunk) => Object.values(chunk).every((value) => value === '');
-const named = (value) => (value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`);
 
 function base64(bytes) {
   return (ArrayBuffer.isView(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : Buffer.from(bytes)).toString('base64');
@@ -68,7 +75,7 @@ async function listed(key, value) {
   if (!isObject(value)) throw new TypeError(`the answer must be a list, not ${named(value)}`);
   if (!isIterable(value)) return toWire(value);
   const items = [];
-  for await (const item of value) items.push(item);
+  for await (const item of value) items.push(await given(item));
   return { [key]: toWire(items) };
 }
 
@@ -77,16 +84,18 @@ async function listed(key, value) {
  * the result is made of: the last item that is no piece, with what a generator returns. piece
  * reads an item; its function rest gives what it has held back.
  */
-async function pieces(value, piece, tell) {
-  if (!isIterable(value)) return value;
-  const iterator = value[Symbol.asyncIterator]?.() ?? value[Symbol.iterator]();
+async function pieces(whole, piece, tell) {
+  if (!isIterable(whole)) return whole;
+  const iterator = whole[Symbol.asyncIterator]?.() ?? whole[Symbol.iterator]();
   let end;
   try {
     for (;;) {
-      const { value: item, done } = await iterator.next();
+      const { value, done } = await iterator.next();
+      const item = await given(value); // a list may hold promises
       const chunk = done ? undefined : piece(item);
       if (chunk !== undefined && !isEmpty(chunk) && !(await tell(chunk))) return end;
       if (chunk !== undefined) continue;
+      if (hides(item)) throw new TypeError(`a piece of the answer cannot be ${named(item)}`);
       if (isObject(end) && isObject(item)) end = { ...end, ...item };
       else if (item !== undefined) end = item;
       if (!done) continue;

@@ -32,7 +32,7 @@ function load() {
   } catch (err) {
     throw explain(err);
   }
-  process.once('exit', () => loading.closeAll(5000));
+  process.once('exit', () => loading.endAll(5000));
   return loading;
 }
 

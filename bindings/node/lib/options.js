@@ -3,8 +3,10 @@
 // refuses the same things with the same words.
 
 const { randomUUID } = require('node:crypto');
+const path = require('node:path');
 const { badType, refuse } = require('./errors.js');
 const { loaded } = require('./native.js');
+const { hides, named } = require('./values.js');
 const { encode, snake } = require('./wire.js');
 
 /** Files, shell and git of a folder of this machine. */
@@ -37,10 +39,23 @@ class MemorySessionStore {
 
 /** The request that opens a session. */
 function sessionRequest(start, options) {
-  if (options !== undefined && options !== null && (typeof options !== 'object' || Array.isArray(options))) {
-    throw badType('session.open', `options must be an object, not ${Array.isArray(options) ? 'a list' : `a ${typeof options}`}`);
+  if (options !== undefined && options !== null && (typeof options !== 'object' || Array.isArray(options) || hides(options))) {
+    throw badType('session.open', `options must be an object, not ${named(options)}`);
   }
-  return encode({ ...start, options: snake(options ?? {}, 'session.open'), cwd: process.cwd() }, 'session.open');
+  const cwd = currentFolder('session.open', [start.workspace, options?.workspaceBackend?.root, options?.sessionStore?.dir]);
+  return encode({ ...start, options: snake(options ?? {}, 'session.open'), cwd }, 'session.open');
+}
+
+/** The folder that completes these paths; undefined if it was deleted and they are absolute. */
+function currentFolder(op, paths) {
+  try {
+    return process.cwd();
+  } catch {
+    const relative = paths.find((p) => typeof p === 'string' && !path.isAbsolute(p));
+    if (relative === undefined) return undefined;
+    const cure = op === 'agent.open' ? 'give the option cwd' : `give an absolute path instead of ${JSON.stringify(relative)}`;
+    throw refuse('IO_ERROR', op, `the current folder of this process was deleted: ${cure}, or call process.chdir before`);
+  }
 }
 
 /**
@@ -76,4 +91,4 @@ function watch(store) {
   }
 }
 
-module.exports = { LocalWorkspaceBackend, FileSessionStore, MemorySessionStore, refuseToWait, sessionRequest, watch, agents };
+module.exports = { LocalWorkspaceBackend, FileSessionStore, MemorySessionStore, currentFolder, refuseToWait, sessionRequest, watch, agents };

@@ -1,8 +1,9 @@
 'use strict';
 // How one request to something that this program supplies is served and answered.
 
-const { inspect, types } = require('node:util');
+const { inspect } = require('node:util');
 const { badType } = require('./errors.js');
+const { isError, named } = require('./values.js');
 const { Pieces, encode } = require('./wire.js');
 
 // A writer that gets this many pieces ahead of the library waits.
@@ -83,7 +84,7 @@ class ToolContext extends ExtensionContext {
 
   /** Tells a piece of output while the tool runs. */
   emit(text) {
-    if (typeof text !== 'string') throw badType('host.chunk', `emit takes a string, not a ${typeof text}`);
+    if (typeof text !== 'string') throw badType('host.chunk', `emit takes a string, not ${named(text)}`);
     this.tell({ delta: this.#texts.next(text) }, (last, piece) => {
       last.delta += piece.delta;
       return true;
@@ -131,6 +132,7 @@ function serve(extension, request, host) {
 async function answer(op, params, context) {
   try {
     const result = await op(params, context);
+    if (isError(result)) throw result; // it was meant to be
     return encode({ result: result === undefined ? {} : result }, 'host.reply');
   } finally {
     await ExtensionContext.settle(context);
@@ -152,17 +154,12 @@ class ExtensionError extends Error {
 // What the errors of node:fs and the like are, in the library's words.
 const KINDS = { __proto__: null, ENOENT: 'not_found', EEXIST: 'exists', EACCES: 'denied', EPERM: 'denied', ENOTDIR: 'invalid', EISDIR: 'invalid' };
 
-/** Also an error of another realm, as those of Node are in a test runner that has one of its own. */
-function isError(value) {
-  return value instanceof Error || types.isNativeError(value);
-}
-
 /** A failure as the library reads it: type and message, and what more an error says of itself. */
 function failed(err) {
   try {
     if (!isError(err)) return failure('Error', typeof err === 'string' ? err : inspect(err));
     const { kind = KINDS[err.code], retryable, retryAfterMs, details } = err;
-    return failure(err.name, err.message || err.name, {
+    return failure(err.name, `${err.message || err.name}${because(err)}`, {
       kind: typeof kind === 'string' ? kind : undefined,
       retryable: typeof retryable === 'boolean' ? retryable : undefined,
       retry_after_ms: Number.isSafeInteger(retryAfterMs) ? retryAfterMs : undefined,
@@ -171,6 +168,16 @@ function failed(err) {
   } catch (odd) { // an error that cannot be looked at, or whose details are no JSON
     return failure(text(() => err.name), text(() => err.message) || text(() => odd.message) || 'the error cannot be looked at');
   }
+}
+
+// What a cause may add to a message.
+const MOST_WORDS = 1000;
+
+/** ": " and the words of an error's cause, where they say more: "fetch failed" alone helps nobody. */
+function because({ message, cause }) {
+  if (!isError(cause)) return '';
+  const words = String(cause.message || cause.code || cause.name).slice(0, MOST_WORDS);
+  return String(message).includes(words) ? '' : `: ${words}`;
 }
 
 function text(read) {

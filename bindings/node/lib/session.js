@@ -2,14 +2,16 @@
 // A conversation in a workspace.
 
 const { DirectTools } = require('./direct.js');
-const { admit, badType, signalOf } = require('./errors.js');
+const { admit, badType } = require('./errors.js');
 const { eventFrom } = require('./events.js');
 const { BLOCKING } = require('./generated.js');
+const { ids, signalOf } = require('./given.js');
 const { library, closeQuietly, whenHeavyGone } = require('./native.js');
 const { refuseToWait } = require('./options.js');
 const { AgentResult } = require('./results.js');
 const { EventStream } = require('./stream.js');
 const { SESSION, unbuilt } = require('./unbuilt.js');
+const { named } = require('./values.js');
 const { camel, encode, messageFrom, messageTo } = require('./wire.js');
 
 /** A conversation in a workspace, under a policy. Made by an Agent. See index.d.ts. */
@@ -71,7 +73,7 @@ class Session extends DirectTools {
 
   async cancelAsync() { return this.cancel(); }
 
-  async cancelRun(runId) { return (await this.#call('session.cancel_run', { run_id: runId })).cancelled; }
+  async cancelRun(runId) { return (await this.#call('session.cancel_run', run('session.cancel_run', runId))).cancelled; }
 
   async save(options) { await this.#call('session.save', {}, signalOf(options, 'session.save')); }
 
@@ -86,12 +88,12 @@ class Session extends DirectTools {
 
   async runs() { return (await this.#call('session.runs', {})).runs; }
 
-  async runSnapshot(runId) { return (await this.#call('session.run_snapshot', { run_id: runId })).run ?? null; }
+  async runSnapshot(runId) { return (await this.#call('session.run_snapshot', run('session.run_snapshot', runId))).run ?? null; }
 
-  async runEvents(runId) { return (await this.#call('session.run_events', { run_id: runId })).events.map(eventFrom); }
+  async runEvents(runId) { return (await this.#call('session.run_events', run('session.run_events', runId))).events.map(eventFrom); }
 
   async runEventPage(runId, afterSequence, limit) {
-    const { page } = await this.#call('session.run_event_page', { run_id: runId, after_sequence: afterSequence ?? undefined, limit: limit ?? undefined });
+    const { page } = await this.#call('session.run_event_page', { ...run('session.run_event_page', runId), after_sequence: afterSequence ?? undefined, limit: limit ?? undefined });
     return page ? { ...camel(page), events: page.events.map(eventFrom) } : null;
   }
 
@@ -103,16 +105,17 @@ class Session extends DirectTools {
 
   getArtifact(uri) {
     refuseToWait('session.get_artifact', { sessionStore: this.#store }, 'getArtifactAsync');
-    return this.#now('session.get_artifact', { uri }).artifact ?? null;
+    return this.#now('session.get_artifact', ids('session.get_artifact', { uri })).artifact ?? null;
   }
 
-  async getArtifactAsync(uri, options) { return (await this.#call('session.get_artifact', { uri }, signalOf(options, 'session.get_artifact'))).artifact ?? null; }
+  async getArtifactAsync(uri, options) { return (await this.#call('session.get_artifact', ids('session.get_artifact', { uri }), signalOf(options, 'session.get_artifact'))).artifact ?? null; }
 
   // --- questions ---
 
   async pendingConfirmations() { return (await this.#call('session.pending_confirmations', {})).pending.map(camel); }
 
   async confirmToolUse(toolId, approved, reason) {
+    ids('session.confirm_tool_use', { toolId });
     return (await this.#call('session.confirm_tool_use', { tool_id: toolId, approved, reason: reason ?? undefined })).found;
   }
 
@@ -148,11 +151,15 @@ class Session extends DirectTools {
 
 unbuilt(Session, SESSION);
 
+function run(op, runId) {
+  return { run_id: ids(op, { runId }).runId };
+}
+
 /** The request object of a run. */
 function runRequest(request, history) {
   const whole = typeof request === 'string' ? { prompt: request } : request;
   if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) {
-    throw badType('run.start', `prompt must be a string or a request object, not ${request === null ? 'null' : `a ${typeof request}`}`);
+    throw badType('run.start', `prompt must be a string or a request object, not ${named(request)}`);
   }
   const out = { ...whole };
   if (history !== undefined && history !== null) out.history = history;

@@ -5,6 +5,7 @@ const { setImmediate } = require('node:timers'); // not one that a test may have
 const { badType, follow } = require('./errors.js');
 const { eventFrom } = require('./events.js');
 const { closeQuietly, library, released, whenGone } = require('./native.js');
+const { named } = require('./values.js');
 
 // After so many batches without a pause the other callbacks of the loop get their turn.
 const BATCHES = 4;
@@ -118,7 +119,7 @@ class EventStream {
 
   /** Asks the run to stop; it ends with one error event with code CANCELLED. */
   cancel(reason) {
-    if (reason !== undefined && reason !== null && typeof reason !== 'string') throw badType('run.cancel', `the reason must be a string, not a ${typeof reason}`);
+    if (reason !== undefined && reason !== null && typeof reason !== 'string') throw badType('run.cancel', `the reason must be a string, not ${named(reason)}`);
     if (!this.#closed) this.#native.runCancel(this.#run, reason ?? '');
   }
 

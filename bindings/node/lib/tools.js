@@ -5,6 +5,7 @@ const { createRequire } = require('node:module');
 const path = require('node:path');
 const { badType } = require('./errors.js');
 const { ToolResult } = require('./results.js');
+const { isError, named } = require('./values.js');
 const { encode } = require('./wire.js');
 
 /** A tool made of a description and a function. */
@@ -14,7 +15,7 @@ class HostTool {
 
   constructor(spec, fn) {
     if (typeof spec !== 'object' || spec === null) throw badType('host.register', 'registerTool takes a description {name, description, parameters, ...} and a function');
-    if (typeof fn !== 'function') throw badType('host.register', `registerTool takes a function as its second argument, not a ${typeof fn}`);
+    if (typeof fn !== 'function') throw badType('host.register', `registerTool takes a function as its second argument, not ${named(fn)}`);
     const { name, description, parameters, readOnly, timeoutMs, ...unknown } = spec;
     const extra = Object.keys(unknown);
     if (extra.length > 0) throw badType('host.register', `a tool has no ${extra.map((k) => JSON.stringify(k)).join(', ')}; it has name, description, parameters, readOnly and timeoutMs`);
@@ -63,8 +64,22 @@ function zod() {
 }
 
 function resultOf(value) {
+  if (isError(value)) throw value; // it was meant to be
   if (!(value instanceof ToolResult)) return { output: output(value), exit_code: 0 };
-  return { output: value.output, exit_code: value.exitCode, metadata: value.metadata, error_kind: value.errorKind };
+  const { output: text, exitCode, metadata, errorKind } = value;
+  fits('output', text, typeof text === 'string', 'a string');
+  fits('exitCode', exitCode, Number.isSafeInteger(exitCode), 'an integer');
+  fits('metadata', metadata, isRecord(metadata), 'an object');
+  fits('errorKind', errorKind, isRecord(errorKind), 'an object {type, ...}');
+  return { output: text, exit_code: exitCode, metadata, error_kind: errorKind };
+}
+
+function isRecord(value) {
+  return value === undefined || (typeof value === 'object' && !Array.isArray(value));
+}
+
+function fits(field, value, good, what) {
+  if (!good) throw new TypeError(`the ${field} of a ToolResult must be ${what}, not ${typeof value === 'number' ? value : named(value)}`);
 }
 
 function output(value) {

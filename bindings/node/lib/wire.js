@@ -1,9 +1,9 @@
 'use strict';
 // JSON on its way in and out of the library, and the two spellings of its keys.
 
-const { types } = require('node:util');
 const { CodeError, badType, badValue } = require('./errors.js');
 const { OPAQUE } = require('./generated.js');
+const { hides, named } = require('./values.js');
 
 // What the library takes; more would be refused there.
 const DEEPEST = 64;
@@ -32,18 +32,16 @@ function check(v, key, op) {
     case 'symbol':
       throw badType(op, `Invalid request: ${where(key)} is a ${typeof v}, which JSON cannot say`);
     case 'object':
-      if (v !== null && hides(v)) throw badType(op, `Invalid request: ${where(key)} is a ${Object.prototype.toString.call(v).slice(8, -1)}, which JSON cannot say`);
-      return v;
+      return said(v, key, op);
     default:
       return v;
   }
 }
 
-/** Objects with contents of which JSON says {}: a promise that nobody waited for, a generator, a map. */
-function hides(v) {
-  const proto = Object.getPrototypeOf(v);
-  if (proto === Object.prototype || proto === Array.prototype) return false;
-  return types.isPromise(v) || types.isGeneratorObject(v) || types.isMap(v) || types.isSet(v);
+/** An object as it is, unless JSON would say {} of it. */
+function said(v, key, op) {
+  if (hides(v)) throw badType(op, `Invalid request: ${where(key)} is ${named(v)}, which JSON cannot say`);
+  return v;
 }
 
 function where(key) {
@@ -81,14 +79,15 @@ function camelKey(key) {
  * Options in the wire's spelling, at every depth. A key that is spelled as on the wire is
  * refused: with two spellings of one option the last would win.
  */
-function snake(value, op, depth = 0) {
+function snake(value, op, depth = 0, name = '') {
   if (depth > DEEPEST) throw badValue(op, `Invalid request: it is nested deeper than ${DEEPEST}`);
-  if (Array.isArray(value)) return value.map((v) => snake(v, op, depth + 1));
+  if (Array.isArray(value)) return value.map((v) => snake(v, op, depth + 1, name));
   if (typeof value !== 'object' || value === null) return value;
+  if (hides(value)) throw badType(op, `Invalid session configuration for '${name}': it cannot be ${named(value)}`, snakeKey(name));
   const out = {};
   for (const [key, v] of Object.entries(value)) {
     if (key.includes('_')) throw badValue(op, `Invalid session configuration for '${key}': write ${camelKey(key)}`, key);
-    if (v !== undefined) out[snakeKey(key)] = snake(v, op, depth + 1);
+    if (v !== undefined) out[snakeKey(key)] = snake(v, op, depth + 1, key);
   }
   return out;
 }
@@ -110,14 +109,14 @@ function fromWire(value) {
 }
 
 /** What a handler gives back, in the wire's spelling at every depth; what is somebody's own stays as it is. */
-function toWire(value, depth = 0) {
+function toWire(value, depth = 0, name = '') {
   if (depth > DEEPEST) throw badValue('host.reply', `Invalid request: it is nested deeper than ${DEEPEST}`);
-  if (Array.isArray(value)) return value.map((v) => toWire(v, depth + 1));
+  if (Array.isArray(value)) return value.map((v) => toWire(v, depth + 1, name));
   if (typeof value !== 'object' || value === null || typeof value.toJSON === 'function') return value;
   const out = {};
-  for (const [name, v] of Object.entries(value)) {
-    const key = snakeKey(name);
-    out[key] = OPAQUE.has(key) ? v : toWire(v, depth + 1);
+  for (const [field, v] of Object.entries(said(value, name, 'host.reply'))) {
+    const key = snakeKey(field);
+    out[key] = OPAQUE.has(key) ? v : toWire(v, depth + 1, field);
   }
   return out;
 }

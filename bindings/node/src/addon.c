@@ -162,16 +162,43 @@ void addon_note(addon *a, const a3s_entry *e, const a3s_job *j)
 		forget(a, j->in[0].number);
 }
 
-/* Closes what is open here, within timeout_ms altogether. */
+/* A moment that is so far away, and what is left until then. */
+static uint64_t moment(int64_t ms) { return uv_hrtime() + (uint64_t)ms * 1000000; }
+
+static int32_t left(uint64_t until)
+{
+	uint64_t now = uv_hrtime();
+	return now < until ? (int32_t)((until - now) / 1000000) : 0;
+}
+
+/* Closes what is open here, within timeout_ms altogether; no handle is good afterwards. */
 static void close_all(addon *a, int64_t timeout_ms)
 {
 	const a3s_table *t = library_table();
-	uint64_t until = uv_hrtime() + (uint64_t)timeout_ms * 1000000;
+	uint64_t until = moment(timeout_ms);
 
 	readers_close(a);
-	while (a->agents_len > 0) {
-		uint64_t now = uv_hrtime();
-		t->close(a->agents[--a->agents_len], now < until ? (int32_t)((until - now) / 1000000) : 0);
+	while (a->agents_len > 0)
+		t->close(a->agents[--a->agents_len], left(until));
+}
+
+/*
+ * Ends what is open here, within timeout_ms altogether. The handles stay: handlers of 'exit'
+ * that come later may still ask closed objects what they know.
+ */
+static void end_all(addon *a, int64_t timeout_ms)
+{
+	const a3s_table *t = library_table();
+	uint64_t until = moment(timeout_ms);
+
+	readers_close(a); /* the library asks nobody who does not listen, and this thread does not */
+	for (size_t i = 0; i < a->agents_len; i++) {
+		uint64_t call;
+		a3s_buf result = {NULL, 0};
+		if (t->call_start(a->agents[i], "agent.close", "{}", 2, &call) < 0)
+			continue; /* it is closed */
+		if (t->call_wait(a->agents[i], call, left(until), &result) >= 0)
+			t->buf_free(&result);
 	}
 }
 
@@ -230,8 +257,8 @@ static napi_value load(napi_env env, napi_callback_info info)
 	return undefined;
 }
 
-/* closeAll(timeoutMs): for the end of the process, where nothing else will be run. */
-static napi_value close_everything(napi_env env, napi_callback_info info)
+/* endAll(timeoutMs): for the end of the process, where only handlers of 'exit' will be run. */
+static napi_value end_everything(napi_env env, napi_callback_info info)
 {
 	addon *a = addon_of(env);
 	napi_value argv[1], undefined;
@@ -242,7 +269,7 @@ static napi_value close_everything(napi_env env, napi_callback_info info)
 	if (napi_get_cb_info(env, info, &argc, argv, NULL, NULL) == napi_ok && argc == 1)
 		napi_get_value_int64(env, argv[0], &timeout);
 	if (library_table() != NULL)
-		close_all(a, timeout);
+		end_all(a, timeout);
 	return undefined;
 }
 
@@ -331,7 +358,7 @@ NAPI_MODULE_INIT()
 		     tasks_open(a) &&
 		     napi_add_async_cleanup_hook(env, environment_ends, a, &a->hook) == napi_ok &&
 		     export_as(env, exports, "load", "", load, NULL) &&
-		     export_as(env, exports, "closeAll", "", close_everything, NULL) &&
+		     export_as(env, exports, "endAll", "", end_everything, NULL) &&
 		     export_as(env, exports, "weigh", "", weigh, NULL) &&
 		     readers_export(env, exports);
 	}

@@ -120,7 +120,7 @@ test('a permission checker', async () => {
   assert.deepEqual(events.filter((e) => e.type === EventType.TOOL_END).map((e) => e.exitCode === 0), [true, false]);
   assert.equal(events.find((e) => e.type === EventType.PERMISSION_DENIED).payload.reason, 'not b');
   assert.deepEqual([asked[0].tool, asked[0].effects.write, typeof asked[0].callId, asked[0].sessionId], ['write', true, 'string', session.sessionId]);
-  assert.ok(checker instanceof Registration && checker.name === 'checker');
+  assert.ok(checker instanceof Registration && checker.name === 'session-checker');
   checker.close();
   checker.close();
   place.script(`${calls('a')}say done\nend`);

@@ -41,6 +41,27 @@ for (const [how, [code, want]] of Object.entries(ENDS)) {
   });
 }
 
+test('handlers of exit that come later see what is closed', async () => {
+  const place = new Place();
+  place.script('say hello\nend\nwait 60000\nend');
+  const { code, out, err } = await run(place, `
+    await session.send('go');
+    const stream = await session.stream('go');
+    process.on('exit', () => {
+      const said = (call) => { try { return call(); } catch (e) { return e.code + ': ' + e.message; } };
+      console.log(JSON.stringify({
+        closed: [agent.isClosed(), session.isClosed()], history: session.history().length, tools: session.toolNames().length > 0,
+        refused: [() => agent.session(workspace), () => session.registerTool({ name: 'x' }, () => 1), () => agent.registerLog(() => {})].map(said),
+        ended: [() => session.close(), () => session.cancel(), () => stream.cancel(), () => stream.close()].map(said),
+      }));
+    });
+    process.exit(0);`);
+  assert.deepEqual([code, err], [0, '']);
+  const { refused, ...rest } = JSON.parse(out);
+  assert.deepEqual(rest, { closed: [true, true], history: 3, tools: true, ended: [null, false, null, null] });
+  for (const words of refused) assert.match(words, /^SESSION_CLOSED: (?!.*0x)/);
+});
+
 test('operations under way keep the process alive, and only those', async () => {
   const place = new Place();
   place.script('say x\nend');

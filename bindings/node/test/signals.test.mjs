@@ -47,7 +47,7 @@ test('a signal that is aborted already, and what is none', async () => {
   for (const [name, call] of Object.entries(table)) {
     await assert.rejects(call({ signal: AbortSignal.abort(why) }), (err) => err instanceof CodeError && err.code === 'CANCELLED' && err.cause === why, name);
     await assert.rejects(call({ signal: 5 }), (err) => err instanceof TypeError && err.code === 'INVALID_REQUEST', name);
-    if (name !== 'create') await assert.rejects(call(new AbortController().signal), (err) => err instanceof TypeError && /\{signal\}/.test(err.message), name);
+    if (name !== 'create') await assert.rejects(call(new AbortController().signal), (err) => err instanceof TypeError && /\{(.*, )?signal\}/.test(err.message), name);
   }
   assert.deepEqual([session.isClosed(), (await session.runs()).length], [false, 0]);
 });

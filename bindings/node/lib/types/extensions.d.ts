@@ -96,8 +96,8 @@ export declare abstract class ExtensionOwner {
   /**
    * Makes a function a tool of the model. What it returns becomes text (JSON for anything but a
    * string, a `ToolResult` for an exit code or metadata; what JSON would say `{}` of, such as a
-   * map or a generator, is refused); what it throws is a failed result that the model sees, with
-   * the error's name and message. It may call the session again. Every call passes the
+   * map or a response of `fetch`, is refused); what it throws, or an error that it returns, is a
+   * failed result that the model sees, with the error's name and message. It may call the session again. Every call passes the
    * permission policy under the tool's name.
    */
   registerTool<Args>(spec: ToolSpec<SchemaObject<Args>>, fn: (args: Args, context: ToolContext) => unknown): Registration;
@@ -109,7 +109,7 @@ export declare abstract class ExtensionOwner {
    * both counts; without one this takes the place of the default. A failure, and no answer within
    * 5 seconds, is "deny".
    *
-   * @param options `name` tells several apart; default "checker"
+   * @param options `name` tells several apart; default "checker", for a session "session-checker"
    */
   registerPermissionChecker(checker: PermissionChecker | CheckFunction, options?: (TimeoutOption & { name?: string }) | null): Registration;
   /** Gives background to prompts, which the system prompt quotes as untrusted data. What fails or takes more than 5 seconds is left out. */
@@ -124,7 +124,7 @@ export declare abstract class ExtensionOwner {
    * Receives the library's log lines, one at a time. Lines that it does not take within a second
    * are dropped.
    *
-   * @param options `level` is the least level, default the agent's; `name` tells several apart, default "log"
+   * @param options `level` is the least level, default the agent's; `name` tells several apart, default "log", for a session "session-log"
    */
   registerLog(handler: LogFunction | { write: LogFunction }, options?: (TimeoutOption & { name?: string; level?: 'debug' | 'info' | 'warn' | 'error' }) | null): Registration;
   /**

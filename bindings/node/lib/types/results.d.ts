@@ -56,6 +56,7 @@ export declare class AgentResult {
  * return one too, to give an exit code or metadata.
  */
 export declare class ToolResult {
+  /** Fields of another type make the call that returns it fail, by a `TypeError` that names the field. `exitCode` is an integer. */
   constructor(fields?: { name?: string; output?: string; exitCode?: number; metadata?: Record<string, unknown>; errorKind?: wire.ChatErrorKind });
   readonly name: string;
   readonly output: string;

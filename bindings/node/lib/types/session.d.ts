@@ -49,7 +49,7 @@ export declare class Session extends ExtensionOwner {
   readonly principal: string | null;
   readonly agentTemplateId: string | null;
   readonly correlationId: string | null;
-  /** Whether the session or its agent is closed. */
+  /** Whether the session or its agent is closed. At the end of the process, in handlers of `exit`, both are. */
   isClosed(): boolean;
 
   /**
