@@ -15,7 +15,7 @@ use crate::error::{CodeError, Result};
 use crate::extension::{Handlers, Registration};
 use crate::ffi::{self, Buf, Handle, Read, Reader};
 use crate::reactor::{Heard, Listener, Source};
-use crate::sync::{lock, Slot};
+use crate::sync::{guarded, lock, Slot};
 
 /// Where the result of a started call is left.
 type Answer = Arc<Slot<Result<Buf>>>;
@@ -225,7 +225,7 @@ impl Listener for Ear {
             match reader.read(0) {
                 Ok(Read::Batch(json)) => {
                     if let Ok(frames) = serde_json::from_slice::<Vec<Frame<'_>>>(json) {
-                        frames.iter().for_each(|frame| control.frame(frame));
+                        frames.iter().for_each(|frame| guarded(|| control.frame(frame)));
                     }
                 }
                 Ok(Read::Nothing) => break,

@@ -213,7 +213,8 @@ impl Answer {
 
     fn send(&mut self, outcome: Outcome) {
         self.given = true;
-        lock(&self.desk.open).remove(&self.number);
+        let request = lock(&self.desk.open).remove(&self.number);
+        drop(request); // outside of the lock: it has wakers
         let reply = match outcome {
             Ok(result) => [b"{\"result\":", result.as_slice(), b"}"].concat(),
             Err(failure) => failed(&failure),

@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::error::{CodeError, Result};
 use crate::ffi::epoll::{Epoll, Watch};
-use crate::sync::lock;
+use crate::sync::{guarded, lock};
 
 /// Hears that a descriptor is readable, on the reactor's thread: it must not wait there.
 pub(crate) trait Listener: Send + Sync {
@@ -76,7 +76,7 @@ impl Reactor {
             }
             for id in ready.drain(..) {
                 match self.told(id) {
-                    Some(Told::Wake(waker)) => waker.wake(),
+                    Some(Told::Wake(waker)) => guarded(|| waker.wake()),
                     Some(Told::Listener(listener)) => match listener.ready() {
                         Heard::More => {}
                         Heard::LookAgain => {
@@ -84,14 +84,24 @@ impl Reactor {
                                 again.push(listener);
                             }
                         }
-                        Heard::End => {
-                            lock(&self.entries).remove(&id);
-                        }
+                        Heard::End => self.remove(id),
                     },
                     None => {}
                 }
             }
         }
+    }
+
+    /// What was there is dropped outside of the lock: a waker may be the last to hold a task, and
+    /// that may hold a source.
+    fn put(&self, id: u64, entry: Entry) {
+        let gone = lock(&self.entries).insert(id, entry);
+        drop(gone);
+    }
+
+    fn remove(&self, id: u64) {
+        let gone = lock(&self.entries).remove(&id);
+        drop(gone);
     }
 
     fn told(&self, id: u64) -> Option<Told> {
@@ -128,7 +138,7 @@ impl Source {
     fn add(fd: OwnedFd, entry: Entry, how: Watch) -> Result<Self> {
         let reactor = reactor()?;
         let id = reactor.last.fetch_add(1, Ordering::Relaxed);
-        lock(&reactor.entries).insert(id, entry);
+        reactor.put(id, entry);
         let source = Self { reactor, fd, id };
         reactor.epoll.add(source.fd.as_fd(), id, how).map_err(|e| CodeError::io("reactor.add", &e))?;
         Ok(source)
@@ -136,13 +146,13 @@ impl Source {
 
     /// Wakes the task once the descriptor is readable.
     pub(crate) fn wake_when_readable(&self, cx: &Context<'_>) -> Result<()> {
-        lock(&self.reactor.entries).insert(self.id, Entry::Waker(Some(cx.waker().clone())));
+        self.reactor.put(self.id, Entry::Waker(Some(cx.waker().clone())));
         self.reactor.epoll.set(self.fd.as_fd(), self.id, Watch::Once).map_err(|e| CodeError::io("reactor.arm", &e))
     }
 
     /// Stops watching; the descriptor stays.
     pub(crate) fn ignore(&self) {
-        lock(&self.reactor.entries).remove(&self.id);
+        self.reactor.remove(self.id);
         self.reactor.epoll.remove(self.fd.as_fd());
     }
 }

@@ -1,6 +1,7 @@
 //! Small helpers for threads and futures that the standard library lacks.
 
 use std::future::Future;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -10,6 +11,14 @@ use std::time::Duration;
 /// Locks; what a panicking thread left behind is as good as any other state here.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs code that may be an executor's or a program's, as wakers are, and what drops their values.
+/// Its panic, which the hook has told, must end neither this thread nor what others wait for.
+pub(crate) fn guarded(code: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(code)) {
+        std::mem::forget(panic); // dropping it may panic again
+    }
 }
 
 /// Runs a future on this thread, which sleeps while there is nothing to do.
@@ -49,7 +58,7 @@ impl<T> Slot<T> {
         let waker = held.waker.take();
         drop(held);
         if let Some(waker) = waker {
-            waker.wake();
+            guarded(|| waker.wake());
         }
     }
 
@@ -90,7 +99,7 @@ impl Once {
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
         self.news.notify_all();
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.into_iter().for_each(|waker| guarded(|| waker.wake()));
     }
 
     pub(crate) fn words(&self) -> Option<String> {

@@ -78,7 +78,7 @@ struct Spec {
     #[serde(skip_serializing_if = "crate::wire::is_false")]
     read_only: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    timeout_ms: Option<u64>,
+    timeout_ms: Option<i64>,
 }
 
 impl Tool {
@@ -159,10 +159,13 @@ impl Tool {
         self
     }
 
-    /// Limits one call. Default: the session's tool time-out, else 10 minutes.
+    /// Limits one call, in whole milliseconds and at least one. Default: the session's tool time-out,
+    /// else 10 minutes.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
-        self.spec.timeout_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        // 0 would be no limit of its own. What does not fit is more than the library takes.
+        let ms = i64::try_from(limit.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX);
+        self.spec.timeout_ms = Some(ms.max(1));
         self
     }
 }

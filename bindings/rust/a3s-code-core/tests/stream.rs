@@ -2,10 +2,13 @@
 
 mod kit;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 
-use a3s_code_core::{codes, AgentEvent, AgentSession, FileSessionStore, Result, SessionOptions};
+use a3s_code_core::{codes, AgentEvent, AgentSession, EventReceiver, FileSessionStore, Result, SessionOptions};
 use futures::StreamExt;
 use kit::Place;
 
@@ -142,6 +145,51 @@ fn a_receiver_moves_between_executors() {
     drop(first);
     until(&mut events, "e", &mut |e| futures_lite::future::block_on(e.recv()));
     assert!(events.into_iter().last().unwrap().is_terminal());
+}
+
+/// A waker may panic, as that of an executor that is gone; others are woken all the same.
+#[test]
+fn a_waker_that_panics_holds_nobody() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("no task is left to be woken");
+        }
+    }
+    let place = Place::new("wait 50\nsay a\nend\nsay b\nend\nsay c\n");
+    let session = place.session();
+    let (mut events, run) = session.stream("go", None).wait().unwrap();
+    pend(&mut events, &Waker::from(Arc::new(Panics)));
+    assert_eq!(run.wait().unwrap().text, "a");
+    let mut call = session.send("two", None);
+    let _ = Pin::new(&mut call).poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics))));
+    kit::eventually("the end of the run", || session.runs().wait().unwrap().get(1).is_some_and(|run| run.status == "completed"));
+    assert_eq!(futures::executor::block_on(session.send("three", None)).unwrap().text, "c");
+    assert!(events.into_iter().last().unwrap().is_terminal());
+}
+
+/// A waker may be the last that holds a task, and with it another receiver.
+#[test]
+fn a_waker_may_hold_a_receiver() {
+    struct Holds(#[allow(dead_code)] Mutex<EventReceiver>);
+    impl Wake for Holds {
+        fn wake(self: Arc<Self>) {}
+    }
+    let place = Place::new("wait 60000\n");
+    let (one, two) = (place.session(), place.session());
+    let (mut held, _run) = one.stream("go", None).wait().unwrap();
+    let (mut events, _other) = two.stream("go", None).wait().unwrap();
+    let nobody = Waker::noop();
+    pend(&mut held, nobody);
+    pend(&mut events, &Waker::from(Arc::new(Holds(Mutex::new(held)))));
+    pend(&mut events, nobody); // lets go of the other waker
+}
+
+/// Polls until it waits, and is not only giving others their turn.
+fn pend(events: &mut EventReceiver, waker: &Waker) {
+    for _ in 0..20 {
+        while events.poll_next_unpin(&mut Context::from_waker(waker)).is_ready() {}
+    }
 }
 
 /// A future that is dropped between two polls loses no event.

@@ -228,6 +228,20 @@ fn a_call_has_a_time_limit() {
     let ends = ends(&session);
     let AgentEvent::ToolEnd { error_kind: Some(kind), exit_code: 1, .. } = &ends[0] else { panic!("{ends:?}") };
     assert_eq!(kind.kind, "timeout");
+
+    // Less than a millisecond is a limit as well, and what is too long is said in words.
+    let never = || {
+        Tool::blocking("never", "x", json!({ "type": "object" }), |_: Value, ctx: ToolContext| {
+            Ok(ctx.wait_cancelled(Duration::from_secs(20)).to_string())
+        })
+    };
+    for limit in [Duration::ZERO, Duration::from_micros(300)] {
+        session.register_tool(never().timeout(limit)).unwrap();
+        assert_eq!(session.tool("never", json!({})).wait().unwrap().error_kind.unwrap().kind, "timeout");
+        assert!(session.unregister_tool("never"));
+    }
+    let err = session.register_tool(never().timeout(Duration::MAX)).unwrap_err();
+    assert!(err.message().contains("timeout_ms must be from 0 to"), "{err:?}");
 }
 
 #[tokio::test]
