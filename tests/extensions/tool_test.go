@@ -32,6 +32,8 @@ func TestTool(t *testing.T) {
 		"raises":  {func(asked) (any, error) { return nil, errors.New("boom") }, "Tool execution error: ValueError: boom", nil},
 		"garbage": {result(object{"outptu": "x"}), `tool mine gave an answer that cannot be read: it needs {"output": string}`, nil},
 		"null":    {result(nil), `tool mine gave an answer that cannot be read: it needs {"output": string}`, nil},
+		"half":    {result(object{"output": "x", "exit_code": 1.5}), "tool mine gave an answer that cannot be read: exit_code is the number 1.5 where an integer is needed", nil},
+		"words":   {result(object{"output": "x", "error_kind": "timeout"}), "tool mine gave an answer that cannot be read: error_kind is a string where an object is needed", nil},
 		"typed":   {result(object{"output": "no", "exit_code": 1, "error_kind": object{"type": "rate_limited", "retry_after_ms": 5}}), "no", object{"type": "rate_limited", "retry_after_ms": 5}},
 	} {
 		t.Run(name, func(t *testing.T) {

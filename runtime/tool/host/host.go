@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 
 const (
 	// Deadline of a call without a tool time-out (reference: host requests).
-	Deadline  = 10 * time.Minute
-	maxAnswer = 64 << 20
+	Deadline = 10 * time.Minute
+	// MaxAnswer bounds one answer in bytes.
+	MaxAnswer = 64 << 20
 )
 
 // ToolSpec describes a tool of the host.
@@ -104,7 +106,7 @@ func (t *Tool) Run(ctx context.Context, env tool.Env, args json.RawMessage) (cha
 	deadline := t.deadline(env)
 	var reply json.RawMessage
 	err := t.cfg.Line.Ask(ctx, desk.Question{
-		Op: "call", Params: ToolCallRequest{args, env.Call.ID}, SessionID: t.cfg.SessionID, Deadline: deadline, Max: maxAnswer,
+		Op: "call", Params: ToolCallRequest{args, env.Call.ID}, SessionID: t.cfg.SessionID, Deadline: deadline, Max: MaxAnswer,
 		Chunk: func(c json.RawMessage) error {
 			var chunk ToolChunk
 			if json.Unmarshal(c, &chunk) == nil {
@@ -149,7 +151,11 @@ func (t *Tool) failed(ctx context.Context, err error, deadline time.Duration) (c
 func read(name string, reply json.RawMessage) chat.Result {
 	var a ToolResult
 	if err := json.Unmarshal(reply, &a); err != nil || a.Output == nil {
-		return chat.Result{Output: fmt.Sprintf("tool %s gave an answer that cannot be read: it needs {\"output\": string}", name), ExitCode: 1}
+		why := `it needs {"output": string}`
+		if misfit := (*json.UnmarshalTypeError)(nil); errors.As(err, &misfit) && misfit.Field != "" {
+			why = fault.Misfit(misfit.Field, misfit)
+		}
+		return chat.Result{Output: fmt.Sprintf("tool %s gave an answer that cannot be read: %s", name, why), ExitCode: 1}
 	}
 	return chat.Result{Output: *a.Output, ExitCode: a.ExitCode, Metadata: a.Metadata, Error: a.Error}
 }
