@@ -36,6 +36,9 @@ type HostKind struct {
 	Early bool
 	// Deadline of one request where neither description nor session says otherwise.
 	Deadline time.Duration
+	// MaxAnswer bounds one answer in bytes of JSON; a chunk may have as many. 0 is
+	// host.DefaultResult.
+	MaxAnswer int
 	// NoAnswer says what becomes of a request without an answer in time.
 	NoAnswer string
 	// Spec is the zero value of the description's type.
@@ -66,13 +69,13 @@ func HostKinds() []HostKind { return slices.Clone(hostKinds) }
 var hostKinds = []HostKind{
 	{
 		Name: "tool", Doc: "A tool that the model can call.", Agent: true, Session: true,
-		Deadline: toolhost.Deadline, NoAnswer: "a failed result of type timeout", Spec: toolhost.ToolSpec{},
+		Deadline: toolhost.Deadline, MaxAnswer: toolhost.MaxAnswer, NoAnswer: "a failed result of type timeout", Spec: toolhost.ToolSpec{},
 		Ops:    []HostOp{{"call", "Run a call; chunks are output while it runs.", toolhost.ToolCallRequest{}, toolhost.ToolResult{}, toolhost.ToolChunk{}}},
 		attach: (*Agent).attachTool,
 	},
 	{
 		Name: "model", Doc: "A model, used under the name host/NAME in option model or default_model. A failure may say that it is retryable, or of kind incomplete if the answer was cut.", Agent: true, Early: true,
-		Deadline: modelhost.Deadline, NoAnswer: "LLM_ERROR, retryable", Spec: modelhost.ModelSpec{},
+		Deadline: modelhost.Deadline, MaxAnswer: modelhost.MaxAnswer, NoAnswer: "LLM_ERROR, retryable", Spec: modelhost.ModelSpec{},
 		Ops: []HostOp{
 			{"stream", "Answer a conversation in chunks; the result ends the answer.", modelhost.ModelRequest{}, modelhost.ModelResult{}, modelhost.ModelChunk{}},
 			{"complete", "Answer a conversation at once; asked of a model with stream = false.", modelhost.ModelRequest{}, modelhost.ModelResult{}, nil},
@@ -80,7 +83,7 @@ var hostKinds = []HostKind{
 	},
 	{
 		Name: "permission", Doc: "A permission checker. With a permission_policy the strictest word of both counts; without one its word takes the place of the default.", Agent: true, Session: true,
-		Deadline: policyhost.Deadline, NoAnswer: "check: deny; expose: hidden", Spec: policyhost.PermissionSpec{},
+		Deadline: policyhost.Deadline, MaxAnswer: policyhost.MaxAnswer, NoAnswer: "check: deny; expose: hidden", Spec: policyhost.PermissionSpec{},
 		Ops: []HostOp{
 			{"check", "Judge a call before it runs.", policyhost.PermissionCheck{}, policyhost.PermissionDecision{}, nil},
 			{"expose", "Say whether the model is told of a tool; asked once a run for each tool.", policyhost.PermissionExpose{}, policyhost.PermissionVisible{}, nil},
@@ -88,18 +91,18 @@ var hostKinds = []HostKind{
 	},
 	{
 		Name: "context", Doc: "A context provider: what it knows of a prompt is quoted in the system prompt as untrusted data.", Agent: true, Session: true,
-		Deadline: prompthost.Deadline, NoAnswer: "left out and logged", Spec: prompthost.ContextSpec{},
+		Deadline: prompthost.Deadline, MaxAnswer: prompthost.MaxAnswer, NoAnswer: "left out and logged", Spec: prompthost.ContextSpec{},
 		Ops: []HostOp{{"query", "Give background to a prompt; asked at the start of a run.", prompthost.ContextQuery{}, prompthost.ContextResult{}, nil}},
 	},
 	{
 		Name: "command", Doc: "A slash command, answered without a model.", Agent: true, Session: true,
-		Deadline: commandDeadline, NoAnswer: "an error text as the answer", Spec: CommandSpec{},
+		Deadline: commandDeadline, MaxAnswer: maxCommandText, NoAnswer: "an error text as the answer", Spec: CommandSpec{},
 		Ops:    []HostOp{{"run", "Answer the command.", CommandRequest{}, CommandResult{}, nil}},
 		attach: (*Agent).attachCommand,
 	},
 	{
 		Name: "store", Doc: "A session store, named by option session_store {kind: host, name}. Facts and snapshots are texts that the host hands back as they were; it is asked while a session writes, so its answer must not wait for that session.", Agent: true, Early: true,
-		Deadline: storehost.Deadline, NoAnswer: "SESSION_ERROR", Spec: storehost.StoreSpec{},
+		Deadline: storehost.Deadline, MaxAnswer: storehost.MaxAnswer, NoAnswer: "SESSION_ERROR", Spec: storehost.StoreSpec{},
 		Ops: []HostOp{
 			{"load", "Give the snapshot of a session and the facts that follow it, or a blob.", storehost.StoreLoad{}, storehost.StoreLoaded{}, nil},
 			{"append", "Keep more facts of a session, or a blob.", storehost.StoreAppend{}, nil, nil},
@@ -113,7 +116,7 @@ var hostKinds = []HostKind{
 	},
 	{
 		Name: "workspace", Doc: "A workspace, named by option workspace_backend {kind: host, name}. Paths are clean and below its root; a failure may name its kind: not_found, conflict, denied, invalid, limit, exists, unsupported or io.", Agent: true, Early: true,
-		Deadline: workspacehost.Deadline, NoAnswer: "a failed result of type timeout", Spec: workspacehost.WorkspaceSpec{},
+		Deadline: workspacehost.Deadline, MaxAnswer: workspacehost.MaxAnswer, NoAnswer: "a failed result of type timeout", Spec: workspacehost.WorkspaceSpec{},
 		Ops: []HostOp{
 			{"stat", "Describe what is at a path, or fail with kind not_found.", workspacehost.WorkspacePath{}, workspacehost.WorkspaceEntry{}, nil},
 			{"list", "Give the entries of a folder.", workspacehost.WorkspacePath{}, workspacehost.WorkspaceList{}, nil},
@@ -126,13 +129,13 @@ var hostKinds = []HostKind{
 	},
 	{
 		Name: "log", Doc: "A receiver of log lines, beside the log frames of the control stream. Lines that it does not take in time are dropped.", Agent: true, Session: true,
-		Deadline: logDeadline, NoAnswer: "dropped", Spec: LogSpec{},
+		Deadline: logDeadline, MaxAnswer: host.DefaultResult, NoAnswer: "dropped", Spec: LogSpec{},
 		Ops:  []HostOp{{"write", "Take a line.", event.LogLine{}, nil, nil}},
 		open: openLogSink, start: startLogSink,
 	},
 	{
 		Name: "transport", Doc: "The HTTP of a provider, named by its key transport = \"host/NAME\". The requests carry the provider's key in their headers, since the host must send it: treat them as a secret.", Agent: true, Early: true,
-		Deadline: modelhost.Deadline, NoAnswer: "LLM_ERROR, retryable", Spec: modelhost.TransportSpec{},
+		Deadline: modelhost.Deadline, MaxAnswer: modelhost.MaxPiece, NoAnswer: "LLM_ERROR, retryable", Spec: modelhost.TransportSpec{},
 		Ops: []HostOp{{"round_trip", "Send a request and give its response, in chunks or at once.", modelhost.TransportRequest{}, modelhost.TransportResponse{}, modelhost.TransportChunk{}}},
 	},
 }

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/a3s-lab/liba3s/runtime/host"
 	"github.com/a3s-lab/liba3s/runtime/op"
 )
 
@@ -19,11 +21,11 @@ func (s *source) hostDocs(defs jsonschema.Definitions) []byte {
 		"A host program supplies parts of the runtime: it registers an extension (`a3s_host_register`) with a kind and a description, reads `host_request` frames from the agent's control stream (`a3s_stream_open` on the agent), and answers each with `a3s_host_reply`, from any thread, after any number of `a3s_host_chunk` where the operation has chunks.",
 		"An answer is `{\"result\": ...}` or `{\"error\": {\"type\", \"message\", \"kind\"?, \"retryable\"?, \"retry_after_ms\"?, \"details\"?}}`. Exactly one counts: a second or late one is NOT_FOUND. A `host_cancel` frame says that nobody waits any more. No answer in time, one that cannot be read, and a control stream that is closed have the outcome that the table names; without a control stream it comes at once.",
 		"While the host thinks no lock is held, so it may use the library; a store alone must not wait for the session it keeps. Requests come in beside each other: answer them on threads of their own, or a slow one delays all.",
-		"A name is 1 to 64 of the characters A-Z a-z 0-9 _ . : -, unique in its kind. `timeout_ms` in a description takes the place of the deadline. Early kinds are registered with the agent before the session that names them opens; the others may come and go while sessions are open.",
+		"A name is 1 to 64 of the characters A-Z a-z 0-9 _ . : -, unique in its kind. `timeout_ms` in a description takes the place of the deadline. An answer, in bytes of JSON, and each chunk are bounded; a larger one counts as one that cannot be read. Early kinds are registered with the agent before the session that names them opens; the others may come and go while sessions are open.",
 	} {
 		w.f("%s\n", wrap(p, "", 100))
 	}
-	w.f("| kind | operations | chunks | deadline | no answer | registered with |\n| --- | --- | --- | --- | --- | --- |\n")
+	w.f("| kind | operations | chunks | deadline | answer up to | no answer | registered with |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, k := range op.HostKinds() {
 		var ops, chunks, on []string
 		for _, o := range k.Ops {
@@ -41,7 +43,7 @@ func (s *source) hostDocs(defs jsonschema.Definitions) []byte {
 		if k.Early {
 			on = append(on, "early")
 		}
-		w.f("| [%s](#%s) | %s | %s | %s | %s | %s |\n", k.Name, k.Name, strings.Join(ops, ", "), strings.Join(chunks, ", "), k.Deadline, cell(k.NoAnswer), strings.Join(on, ", "))
+		w.f("| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", k.Name, k.Name, strings.Join(ops, ", "), strings.Join(chunks, ", "), k.Deadline, size(cmp.Or(k.MaxAnswer, host.DefaultResult)), cell(k.NoAnswer), strings.Join(on, ", "))
 	}
 	d := docs{w, defs}
 	for _, k := range op.HostKinds() {
@@ -55,6 +57,14 @@ func (s *source) hostDocs(defs jsonschema.Definitions) []byte {
 		}
 	}
 	return append([]byte(strings.TrimRight(w.String(), "\n")), '\n')
+}
+
+// size writes a bound of whole KiB or MiB.
+func size(bytes int) string {
+	if bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%d KiB", bytes>>10)
 }
 
 // docs writes definitions as tables.

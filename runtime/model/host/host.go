@@ -142,7 +142,7 @@ func (c *Client) stream(ctx context.Context, req model.Request, yield func(model
 	out := &output{yield: yield}
 	began := time.Now()
 	q := desk.Question{
-		Op: "stream", Params: c.params(req), SessionID: req.SessionID, Deadline: c.cfg.Timeout, Max: maxAnswer,
+		Op: "stream", Params: c.params(req), SessionID: req.SessionID, Deadline: c.cfg.Timeout, Max: MaxAnswer,
 		Chunk: out.chunk,
 	}
 	if s := c.cfg.Spec.Stream; s != nil && !*s {

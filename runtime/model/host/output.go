@@ -13,7 +13,8 @@ import (
 
 // Bounds of one answer.
 const (
-	maxAnswer = 16 << 20 // bytes of all chunks, and of the result
+	// MaxAnswer bounds all chunks together, and the result, in bytes.
+	MaxAnswer = 16 << 20
 	maxCalls  = 128
 	maxName   = 256
 )
@@ -33,11 +34,11 @@ func (o *output) chunk(b json.RawMessage) error {
 	if o.first.IsZero() {
 		o.first = time.Now()
 	}
-	if o.bytes += len(b); o.bytes > maxAnswer {
-		return garbage("its answer is larger than %d bytes", maxAnswer)
+	if o.bytes += len(b); o.bytes > MaxAnswer {
+		return garbage("its answer is larger than %d bytes", MaxAnswer)
 	}
 	var c ModelChunk
-	if err := desk.Strict(b, maxAnswer, &c); err != nil {
+	if err := desk.Strict(b, MaxAnswer, &c); err != nil {
 		return garbage("a chunk: %v", err)
 	}
 	switch {

@@ -48,8 +48,9 @@ type TransportChunk struct {
 type TransportResponse = TransportChunk
 
 const (
-	maxBody    = 64 << 20 // bytes of a request
-	maxPiece   = 16 << 20 // bytes of one chunk
+	maxBody = 64 << 20 // bytes of a request
+	// MaxPiece bounds one chunk, and the result, in bytes.
+	MaxPiece   = 16 << 20
 	maxHeaders = 256
 	maxHeader  = 64 << 10 // bytes of all names and values
 )
@@ -115,9 +116,9 @@ func (x *exchange) run(ctx context.Context, params TransportRequest) {
 	stop := context.AfterFunc(ctx, func() { _ = x.body.CloseWithError(context.Cause(ctx)) })
 	defer stop()
 	var last TransportResponse
-	err := x.t.line.Ask(ctx, desk.Question{Op: "round_trip", Params: params, Max: maxPiece, Chunk: func(b json.RawMessage) error {
+	err := x.t.line.Ask(ctx, desk.Question{Op: "round_trip", Params: params, Max: MaxPiece, Chunk: func(b json.RawMessage) error {
 		var c TransportChunk
-		if err := desk.Strict(b, maxPiece, &c); err != nil {
+		if err := desk.Strict(b, MaxPiece, &c); err != nil {
 			return err
 		}
 		return x.piece(c)

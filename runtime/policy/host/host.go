@@ -20,9 +20,10 @@ import (
 // Bounds of what a checker is asked and says.
 const (
 	// Deadline of one request.
-	Deadline  = 5 * time.Second
-	atOnce    = 16 // expose requests under way
-	maxAnswer = 64 << 10
+	Deadline = 5 * time.Second
+	atOnce   = 16 // expose requests under way
+	// MaxAnswer bounds one answer in bytes.
+	MaxAnswer = 64 << 10
 	maxReason = 4 << 10
 )
 
@@ -85,7 +86,7 @@ func Open(_ context.Context, cfg Config) (*Checker, error) { return &Checker{cfg
 func (c *Checker) Check(ctx context.Context, q policy.Checked) (policy.Ruling, error) {
 	var a PermissionDecision
 	err := c.cfg.Line.Ask(ctx, desk.Question{
-		Op: "check", SessionID: c.cfg.SessionID, Max: maxAnswer,
+		Op: "check", SessionID: c.cfg.SessionID, Max: MaxAnswer,
 		Params: PermissionCheck{Tool: q.Call.Name, Args: q.Call.Args, Effects: q.Effects, CallID: q.Call.ID, SessionID: c.cfg.SessionID},
 	}, &a)
 	if err != nil {
@@ -125,7 +126,7 @@ func (c *Checker) Expose(ctx context.Context, tools []string) []bool {
 func (c *Checker) visible(ctx context.Context, name string) bool {
 	var a PermissionVisible
 	err := c.cfg.Line.Ask(ctx, desk.Question{
-		Op: "expose", SessionID: c.cfg.SessionID, Max: maxAnswer, Params: PermissionExpose{name, c.cfg.SessionID},
+		Op: "expose", SessionID: c.cfg.SessionID, Max: MaxAnswer, Params: PermissionExpose{name, c.cfg.SessionID},
 	}, &a)
 	if err == nil && a.Visible == nil {
 		err = fault.New(fault.Invalid, "host.permission", "the answer says nothing of visible")

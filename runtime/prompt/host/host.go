@@ -15,8 +15,9 @@ import (
 // Bounds of a request and its answer.
 const (
 	// Deadline of one query.
-	Deadline  = 5 * time.Second
-	maxAnswer = 4 << 20
+	Deadline = 5 * time.Second
+	// MaxAnswer bounds one answer in bytes.
+	MaxAnswer = 4 << 20
 	maxQuery  = 64 << 10
 )
 
@@ -77,7 +78,7 @@ func (p *Provider) Name() string { return p.line.Name() }
 func (p *Provider) Query(ctx context.Context, q prompt.Query) ([]prompt.Item, error) {
 	var r ContextResult
 	err := p.line.Ask(ctx, desk.Question{
-		Op: "query", SessionID: q.SessionID, Max: maxAnswer,
+		Op: "query", SessionID: q.SessionID, Max: MaxAnswer,
 		Params: ContextQuery{Query: desk.Cut(q.Text, maxQuery), MaxResults: q.MaxResults, SessionID: q.SessionID},
 	}, &r)
 	if err != nil {

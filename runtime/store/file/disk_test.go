@@ -100,6 +100,30 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// A file without a name takes everything and keeps nothing.
+func TestRemovedFolder(t *testing.T) {
+	f := openFaulty(t)
+	opened, _ := storetest.Open(t, f.Store, "s")
+	se := opened.(*session)
+	storetest.Append(t, se, "kept")
+	if err := se.Flush(background); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(f.dir); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Append(t, se, "lost")
+	err := se.Flush(background)
+	storetest.WantKind(t, err, fault.IO)
+	if !strings.Contains(err.Error(), "was removed or replaced while the session was open") {
+		t.Error(err)
+	}
+	if err := appendErr(se, "more"); err == nil {
+		t.Error("it goes on")
+	}
+	_ = se.Close()
+}
+
 // When the log cannot be put right after a failure nothing is appended behind it, until
 // a save starts a new one.
 func TestBrokenLog(t *testing.T) {

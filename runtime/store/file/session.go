@@ -241,6 +241,9 @@ func (s *session) flush() error {
 	}
 	err := s.st.disk.sync(s.f)
 	s.st.at("flush.log_synced")
+	if err == nil && !s.lock.current() {
+		err = errors.New("the store's folder was removed or replaced while the session was open; what is written there is lost with it")
+	}
 	if err == nil && !s.rooted {
 		err = s.root()
 	}

@@ -21,8 +21,8 @@ import (
 const (
 	// Deadline of one request.
 	Deadline = 30 * time.Second
-	// maxAnswer bounds one answer, maxIDs the sessions of a list.
-	maxAnswer = 64 << 20
+	// MaxAnswer bounds one answer in bytes, maxIDs the sessions of a list.
+	MaxAnswer = 64 << 20
 	maxIDs    = 1_000_000
 	maxFacts  = 1_000_000_000
 	// maxGeneration is the largest number that every language keeps exactly.
@@ -127,7 +127,7 @@ func Open(_ context.Context, cfg Config) (*Store, error) {
 
 // ask puts a question that the end of a run or session does not withdraw.
 func (s *Store) ask(ctx context.Context, op, id string, params, into any) error {
-	err := s.cfg.Line.Ask(ctx, desk.Question{Op: op, Params: params, SessionID: id, Lasting: true, Max: maxAnswer}, into)
+	err := s.cfg.Line.Ask(ctx, desk.Question{Op: op, Params: params, SessionID: id, Lasting: true, Max: MaxAnswer}, into)
 	return s.explain(ctx, "store."+op, err)
 }
 

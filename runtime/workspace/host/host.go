@@ -21,9 +21,10 @@ import (
 // Bounds of requests and answers.
 const (
 	// Deadline of one request.
-	Deadline   = 60 * time.Second
-	maxFile    = 40 << 20 // bytes of a file that is read or written; base64 swells it
-	maxAnswer  = 60 << 20
+	Deadline = 60 * time.Second
+	maxFile  = 40 << 20 // bytes of a file that is read or written; base64 swells it
+	// MaxAnswer bounds one answer in bytes.
+	MaxAnswer  = 60 << 20
 	maxEntries = 200_000
 	maxVersion = 256
 	maxRoot    = 1024
@@ -187,7 +188,7 @@ func (w *Workspace) mayChange(ctx context.Context, op, path string) (string, err
 func (w *Workspace) ask(ctx context.Context, op, path string, q desk.Question, into any) error {
 	q.SessionID = w.cfg.SessionID
 	if q.Max == 0 {
-		q.Max = maxAnswer
+		q.Max = MaxAnswer
 	}
 	return w.explain(ctx, op, path, w.cfg.Line.Ask(ctx, q, into))
 }
