@@ -64,7 +64,13 @@ type HostOp struct {
 }
 
 // HostKinds gives the table, in the order of the documentation.
-func HostKinds() []HostKind { return slices.Clone(hostKinds) }
+func HostKinds() []HostKind {
+	kinds := slices.Clone(hostKinds)
+	for i := range kinds {
+		kinds[i].MaxAnswer = cmp.Or(kinds[i].MaxAnswer, host.DefaultResult)
+	}
+	return kinds
+}
 
 var hostKinds = []HostKind{
 	{

@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/a3s-lab/liba3s/runtime/host"
 	"github.com/a3s-lab/liba3s/runtime/op"
 )
 
@@ -43,7 +41,7 @@ func (s *source) hostDocs(defs jsonschema.Definitions) []byte {
 		if k.Early {
 			on = append(on, "early")
 		}
-		w.f("| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", k.Name, k.Name, strings.Join(ops, ", "), strings.Join(chunks, ", "), k.Deadline, size(cmp.Or(k.MaxAnswer, host.DefaultResult)), cell(k.NoAnswer), strings.Join(on, ", "))
+		w.f("| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", k.Name, k.Name, strings.Join(ops, ", "), strings.Join(chunks, ", "), k.Deadline, size(k.MaxAnswer), cell(k.NoAnswer), strings.Join(on, ", "))
 	}
 	d := docs{w, defs}
 	for _, k := range op.HostKinds() {
