@@ -145,13 +145,19 @@ class ExtensionOwner:
 
         return register_raw(self, kind, spec, handlers)
 
+    def _name(self, given: str | None, default: str) -> str:
+        """A name that those of the agent and of its session do not share."""
+        if given is not None:
+            return given
+        return f"session-{default}" if self._scope() else default
+
     def unregister_extension(self, kind: str, name: str) -> bool:
         """Withdraws what was registered here and cancels what it is serving; False if there is none."""
         return self._withdraw(kind, name)
 
     def register_permission_checker(
         self, checker: PermissionChecker | Callable[[HostPermissionCheck], Maybe[Decision]], *,
-        name: str = "checker", timeout_ms: int | None = None,
+        name: str | None = None, timeout_ms: int | None = None,
     ) -> Registration:
         """Has every tool call judged by this program. With a permission policy the strictest word
         of both counts; without one this takes the place of the default. A failure, and no answer
@@ -159,10 +165,10 @@ class ExtensionOwner:
 
         Args:
             checker: see :class:`~a3s_code.PermissionChecker`, or a function of its ``check``.
-            name: tells several apart.
+            name: tells several apart; default ``"checker"``, of a session ``"session-checker"``.
             timeout_ms: limit of one answer in milliseconds.
         """
-        return _plain(self, "permission", name, checker, timeout_ms=timeout_ms)
+        return _plain(self, "permission", self._name(name, "checker"), checker, timeout_ms=timeout_ms)
 
     def register_context_provider(
         self, name: str, provider: ContextProvider | Callable[[HostContextQuery], Maybe[Pieces[HostContextItem]]], *,
@@ -194,7 +200,7 @@ class ExtensionOwner:
         return _plain(self, "command", name, handler, description=description, usage=usage, timeout_ms=timeout_ms)
 
     def register_log(
-        self, handler: Callable[[EventLogLine], Any], *, name: str = "log",
+        self, handler: Callable[[EventLogLine], Any], *, name: str | None = None,
         level: str | None = None, timeout_ms: int | None = None,
     ) -> Registration:
         """Receives the library's log lines, one at a time. Lines that it does not take within a
@@ -202,11 +208,11 @@ class ExtensionOwner:
 
         Args:
             handler: gets an object with ``level``, ``message`` and more.
-            name: tells several apart.
+            name: tells several apart; default ``"log"``, of a session ``"session-log"``.
             level: the least level, ``"debug"``, ``"info"``, ``"warn"`` or ``"error"``; default the agent's.
             timeout_ms: limit of one line in milliseconds.
         """
-        return _plain(self, "log", name, handler, level=level, timeout_ms=timeout_ms)
+        return _plain(self, "log", self._name(name, "log"), handler, level=level, timeout_ms=timeout_ms)
 
 
 class AgentExtensions(ExtensionOwner):

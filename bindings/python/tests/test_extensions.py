@@ -50,6 +50,14 @@ def test_the_binding_does_not_keep_a_session_alive(host: Place) -> None:
     registration.close()
 
 
+def test_agent_and_session_may_both_have_one_without_a_name(host: Place) -> None:
+    agent = host.agent("")
+    first, second = opened(host, agent), opened(host, agent)
+    names = [o.register_log(lambda line: None).name for o in (agent, first, second)]
+    assert names == ["log", "session-log", "session-log"]
+    assert [o.register_permission_checker(lambda q: "allow").name for o in (agent, first)] == ["checker", "session-checker"]
+
+
 def test_a_request_never_reaches_the_handler_of_another_session(host: Place) -> None:
     agent = host.agent("")
     agent.register_model("mine", lambda request: "hello")
