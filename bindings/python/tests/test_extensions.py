@@ -52,6 +52,7 @@ def test_the_binding_does_not_keep_a_session_alive(host: Place) -> None:
 
 def test_agent_and_session_may_both_have_one_without_a_name(host: Place) -> None:
     agent = host.agent("")
+    agent.register_model("mine", lambda request: "hello")
     first, second = opened(host, agent), opened(host, agent)
     names = [o.register_log(lambda line: None).name for o in (agent, first, second)]
     assert names == ["log", "session-log", "session-log"]
