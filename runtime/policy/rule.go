@@ -3,6 +3,7 @@ package policy
 import (
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -28,9 +29,10 @@ func parseRule(text string, as Decision, root string) (rule, error) {
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return rule{}, badPolicy("rule %q of %s is not valid text", text, as)
 	}
-	if _, after, open := strings.Cut(trimmed, "("); as != Allow && open && (after == ")" || !strings.HasSuffix(after, ")")) {
-		// It would match nothing: a slip must not open what was to be closed.
-		return rule{}, badPolicy("rule %q of %s has no whole pattern; write Tool or Tool(pattern)", text, as)
+	if as != Allow {
+		if err := slip(trimmed, text, as); err != nil {
+			return rule{}, err
+		}
 	}
 	r := rule{text: text, any: true}
 	name := trimmed
@@ -60,6 +62,24 @@ func parseRule(text string, as Decision, root string) (rule, error) {
 		r.patterns[c].any = r.any
 	}
 	return r, nil
+}
+
+// slip refuses what would match nothing where something is to be closed: a slip must not
+// open it.
+func slip(trimmed, text string, as Decision) error {
+	name, pattern, scoped := strings.Cut(trimmed, "(")
+	switch {
+	case scoped && (pattern == ")" || !strings.HasSuffix(pattern, ")")):
+		return badPolicy("rule %q of %s has no whole pattern; write Tool or Tool(pattern)", text, as)
+	case strings.HasPrefix(pattern, "(") && strings.Count(trimmed, "(") != strings.Count(trimmed, ")"):
+		return badPolicy("the parentheses of rule %q of %s do not pair; write Tool(pattern), and ? where the pattern begins with half a pair", text, as)
+	}
+	for _, c := range strings.TrimSpace(name) {
+		if c != '_' && c != '-' && c != '*' && c != '?' && (c >= utf8.RuneSelf || !unicode.IsLetter(c) && !unicode.IsDigit(c)) {
+			return badPolicy("rule %q of %s names no tool: a name has letters, digits, _ and -, and * or ? in their place; write Tool or Tool(pattern)", text, as)
+		}
+	}
+	return nil
 }
 
 func (r *rule) patternFor(c class) *pattern { return &r.patterns[c] }

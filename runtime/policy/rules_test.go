@@ -83,7 +83,7 @@ func TestWarnings(t *testing.T) {
 		{"clean", Policy{Allow: []string{"read", "bash(git status:*)", "mcp__x__y", "Grep"}, Deny: []string{"write(secrets/**)", "bash(rm:*)"}}, ""},
 		{"unbalanced rule", Policy{Allow: []string{"bash(rm"}}, "the parentheses do not balance, so it is taken for a tool"},
 		{"unbalanced pattern", Policy{Deny: []string{"bash(a(b)"}}, "inside the pattern do not balance"},
-		{"pattern without parentheses", Policy{Deny: []string{"bash rm:*"}}, "put the pattern in parentheses"},
+		{"pattern without parentheses", Policy{Allow: []string{"bash rm:*"}}, "put the pattern in parentheses"},
 		{"empty pattern", Policy{Allow: []string{"read()"}}, "an empty pattern matches nothing"},
 		{"parent", Policy{Allow: []string{"read(../x)"}}, `without ".."`},
 		{"folder with a slash", Policy{Allow: []string{"read(src/)"}}, "write src/**"},
@@ -110,6 +110,27 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("got %v, want one with %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// A slip in a rule that is to close something must not open it (PERM-03).
+func TestSlipsAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"bash(": "no whole pattern", "bash()": "no whole pattern", "bash(rm:*": "no whole pattern", "bash(rm) x": "no whole pattern",
+		"bash)": "names no tool", "bash((touch:*)": "do not pair", ")bash(": "no whole pattern",
+		"bash rm:*": "names no tool", "bash:rm": "names no tool", "rm -rf /": "names no tool", "bash,write": "names no tool", "bäsh": "names no tool",
+		"(rm:*)": "names no tool", "[bw]*": "names no tool",
+	} {
+		for _, p := range []Policy{{Deny: []string{text}}, {Ask: []string{text}}} {
+			if _, _, err := Compile(p, Scope{Root: "/ws"}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: got %v, want one with %q", text, err, want)
+			}
+		}
+	}
+	for _, text := range []string{"bash", "Bash(git push:*)", "bash(:(){ :|:& };:)", "bash(*$(curl*)", "mcp__x__*", "write (src/**)", "re?d", "a-b_c9"} {
+		if _, _, err := Compile(Policy{Deny: []string{text}, Ask: []string{text}}, Scope{Root: "/ws"}); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 
