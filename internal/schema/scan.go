@@ -62,7 +62,7 @@ func UTF8(text []byte) error {
 		}
 		at += n
 	}
-	return fault.New(fault.Invalid, "schema.check", "invalid UTF-8 at byte %d", at)
+	return fault.New(fault.Invalid, "schema.check", "invalid UTF-8 at byte %d", at).With("byte", at)
 }
 
 // Depth refuses JSON that nests deeper than max, without recursion.
@@ -98,7 +98,7 @@ func (s *scanner) step(text []byte, i *int) error {
 	case c == ',':
 		s.values++
 	case c == 0 && s.bounds.NoNUL:
-		return fault.New(fault.Invalid, "schema.check", "NUL at byte %d", *i)
+		return fault.New(fault.Invalid, "schema.check", "NUL at byte %d", *i).With("byte", *i)
 	case '0' <= c && c <= '9':
 		return s.number(text, i)
 	}
@@ -115,11 +115,11 @@ func (s *scanner) str(text []byte, i *int) error {
 			return nil
 		case 0:
 			if s.bounds.NoNUL {
-				return fault.New(fault.Invalid, "schema.check", "NUL at byte %d", *i)
+				return fault.New(fault.Invalid, "schema.check", "NUL at byte %d", *i).With("byte", *i)
 			}
 		case '\\':
 			if s.bounds.NoNUL && len(text) >= *i+6 && string(text[*i+1:*i+6]) == "u0000" {
-				return fault.New(fault.Invalid, "schema.check", "NUL at byte %d", *i)
+				return fault.New(fault.Invalid, "schema.check", "NUL at byte %d", *i).With("byte", *i)
 			}
 			*i++
 		}

@@ -78,13 +78,28 @@ func compile(text []byte) (*Schema, error) {
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(nowhere{})
 	if err := c.AddResource(place, doc); err != nil {
-		return nil, fault.New(fault.Invalid, "schema.compile", "%s", oneLine(err))
+		return nil, unfit(err)
 	}
 	compiled, err := c.Compile(place)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "schema.compile", "%s", oneLine(err))
+		return nil, unfit(err)
 	}
 	return &Schema{compiled}, nil
+}
+
+// unfit says why a text is no schema, in the words of its author.
+func unfit(err error) error {
+	var foreign *fault.Error
+	var broken *jsonschema.ValidationError
+	what := oneLine(err)
+	var meta *jsonschema.SchemaValidationError
+	switch {
+	case errors.As(err, &foreign):
+		what = foreign.Message
+	case errors.As(err, &meta) && errors.As(meta.Err, &broken):
+		what = "no schema of draft 2020-12: " + strings.Join(problems(broken, nil), "; ")
+	}
+	return fault.New(fault.Invalid, "schema.compile", "%s", what)
 }
 
 // nowhere refuses to load.

@@ -49,7 +49,15 @@ func setLimits(l *ProcessLimits) error {
 // no NUL, at most 64 levels and 64 MiB.
 func CheckRequest(op string, b []byte) error {
 	if err := schema.Request.Check(b); err != nil {
-		return fault.Of(fault.CodeInvalidRequest, op, "%s", fault.From(op, err).Message).With("reason", fault.BadValue)
+		bad := fault.From(op, err)
+		e := fault.Of(fault.CodeInvalidRequest, op, "%s", bad.Message).With("reason", fault.BadValue)
+		if at, ok := bad.Details["byte"].(int); ok {
+			if field := schema.Place(b, at); field != "" {
+				e.Message = field + ": " + bad.Message + " of the request"
+				e.With("field", field)
+			}
+		}
+		return e
 	}
 	return nil
 }

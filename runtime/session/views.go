@@ -71,6 +71,7 @@ func (s *Session) RunEventPage(id string, after *int64, limit int) (p Page, ok b
 	if after != nil {
 		from = min(*after, math.MaxInt64-1) + 1
 	}
+	s.seq.trim(r) // what was kept for a reader that has read it meanwhile
 	first, next, _ := r.tape.Bounds()
 	p = Page{Events: []json.RawMessage{}, LatestSequenceExclusive: r.tellable(next), NextAfterSequence: after}
 	if first < next {

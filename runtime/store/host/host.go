@@ -181,11 +181,11 @@ func (s *Store) List(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if len(listed.IDs) > maxIDs {
-		return nil, s.garbage("store.list", "it lists %d sessions, more than %d", len(listed.IDs), maxIDs)
+		return nil, s.garbage("store.list", "lists %d sessions, more than %d", len(listed.IDs), maxIDs)
 	}
 	for _, id := range listed.IDs {
 		if err := store.ValidID(id); err != nil {
-			return nil, s.garbage("store.list", "it lists a session that cannot be: %v", err)
+			return nil, s.garbage("store.list", "lists an id that no session can have: %s", fault.From("", err).Message)
 		}
 	}
 	slices.Sort(listed.IDs)

@@ -243,7 +243,7 @@ func TestHostile(t *testing.T) {
 		"a negative count":          {hosttest.Raw(`{"count":-1}`), load, "counts -1"},
 		"a broken snapshot":         {hosttest.Raw(`{"snapshot":"{"}`), load, "snapshot cannot be decoded"},
 		"another's snapshot":        {host.StoreLoaded{Snapshot: ptr(string(snapshot))}, load, "other"},
-		"a list of no ids":          {hosttest.Raw(`{"ids":["a",""]}`), list, "cannot be"},
+		"a list of no ids":          {hosttest.Raw(`{"ids":["a",""]}`), list, "no session can have"},
 		"numbers for ids":           {hosttest.Raw(`{"ids":[1]}`), list, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func (s *ToolSpec) Check() error {
 		s.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	if _, err := schema.Compile(s.Parameters); err != nil {
-		return fault.New(fault.Invalid, "host.register", "parameters of tool %q: %v", s.Name, err).With("field", "parameters").With("reason", fault.BadValue)
+		return fault.New(fault.Invalid, "host.register", "parameters of tool %q: %s", s.Name, fault.From("", err).Message).With("field", "parameters").With("reason", fault.BadValue)
 	}
 	return nil
 }
