@@ -93,8 +93,9 @@ func unfit(err error) error {
 	var broken *jsonschema.ValidationError
 	what := oneLine(err)
 	var meta *jsonschema.SchemaValidationError
+	var load *jsonschema.LoadURLError
 	switch {
-	case errors.As(err, &foreign):
+	case errors.As(err, &load) && errors.As(load.Err, &foreign):
 		what = foreign.Message
 	case errors.As(err, &meta) && errors.As(meta.Err, &broken):
 		what = "no schema of draft 2020-12: " + strings.Join(problems(broken, nil), "; ")
