@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 
 	a3s "github.com/a3s-lab/liba3s"
 	"github.com/a3s-lab/liba3s/runtime/fault"
@@ -22,7 +23,7 @@ type headerAgent struct {
 type headerSession struct {
 	*process
 	handle uint64
-	run    uint64 // the latest one that start began
+	run    atomic.Uint64 // the latest one that start began
 }
 
 func (d header) open(p place, env map[string]string) (agent, error) {
@@ -147,7 +148,7 @@ func (s *headerSession) start(prompt string, history json.RawMessage, sink *sink
 		return err
 	}
 	run := m.Handle
-	s.run = run
+	s.run.Store(run)
 	var code any
 	hear := func(events []a3s.Event) {
 		for _, e := range events {
@@ -209,14 +210,14 @@ func (s *headerSession) operation(name string, params []byte) (any, error) {
 // call says what has a function of its own in the header by that function.
 func (s *headerSession) call(name string, params map[string]any) (any, error) {
 	switch {
-	case s.run != 0 && name == "confirm_tool_use":
-		_, err := s.do("input", s.run, 0, "-", []byte(encode(map[string]any{"confirm": params})))
+	case s.run.Load() != 0 && name == "confirm_tool_use":
+		_, err := s.do("input", s.run.Load(), 0, "-", []byte(encode(map[string]any{"confirm": params})))
 		if fault.KindOf(err) == fault.NotFound {
 			return false, nil
 		}
 		return err == nil, err
-	case s.run != 0 && name == "cancel_run":
-		_, err := s.do("cancel", s.run, 0, "-", nil)
+	case s.run.Load() != 0 && name == "cancel_run":
+		_, err := s.do("cancel", s.run.Load(), 0, "-", nil)
 		return err == nil, err
 	}
 	v, err := s.operation("session."+name, []byte(encode(params)))

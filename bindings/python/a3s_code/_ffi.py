@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from _thread import _local
 from ctypes import (
     POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p,
 )
@@ -168,12 +169,28 @@ def _take(lib: _Library, buf: _Buf) -> bytes:
         lib.buf_free(byref(buf))
 
 
-def _last_error(lib: _Library, status: int) -> CodeError:
+# The thread's error before a finalizer's call failed, and the one that it left.
+_overwritten = _local()
+
+
+def _slot(lib: _Library) -> bytes:
+    """What the library keeps as this thread's last error."""
     buf = _Buf()
     lib.last_error(byref(buf))
-    data = _take(lib, buf)
+    return _take(lib, buf)
+
+
+def _error_text(lib: _Library) -> bytes:
+    """The last error of this thread's calls, but for those of finalizers: they run at any
+    instant, also between a call that failed and the look at its error."""
+    text = _slot(lib)
+    before, left = getattr(_overwritten, "texts", (b"", None))
+    return before if text == left else text
+
+
+def _last_error(lib: _Library, status: int) -> CodeError:
     try:
-        obj = loads(data)
+        obj = loads(_error_text(lib))
     except ValueError:
         obj = {}
     if not isinstance(obj, dict) or not obj:
@@ -227,8 +244,11 @@ def close(handle: Handle, timeout_ms: int) -> None:
 
 def close_quietly(handle: Handle, timeout_ms: int = 0) -> None:
     """Ends a handle whose failure to end interests nobody: finalizers, and streams that have ended."""
-    if _lib is not None and not _dead:
-        _lib.close(handle, timeout_ms)
+    if _lib is None or _dead:
+        return
+    before = _error_text(_lib)
+    if _lib.close(handle, timeout_ms) < 0:
+        _overwritten.texts = before, _slot(_lib)
 
 
 def call(handle: Handle, method: bytes, params: bytes) -> bytes:

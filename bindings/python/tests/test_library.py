@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from ctypes import byref
 from pathlib import Path
 from typing import Any, Callable
 
@@ -26,6 +28,25 @@ def unloaded(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(_ffi, "_lib", None)
     monkeypatch.delenv("A3S_LIB", raising=False)
     return monkeypatch
+
+
+def test_a_finalizer_hides_no_error(library: None) -> None:
+    lib = _ffi.library()
+
+    def failed(config: str) -> int:
+        request = json.dumps({"source": config, "cwd": "/"}).encode()
+        return lib.agent_open(request, len(request), byref(_ffi.Handle()))
+
+    status = failed("strict = true\nmax_tool_ronds = 1")
+    for stale in (12345, 12345, 54321):  # as the collector may do between any two lines
+        _ffi.close_quietly(_ffi.Handle(stale))
+    err = _ffi._last_error(lib, status)
+    assert err.code == "CONFIG_ERROR" and "max_tool_ronds" in str(err)
+    status = failed('default_model = "nowhere/none"')
+    assert "nowhere" in str(_ffi._last_error(lib, status))
+    _ffi.close_quietly(_ffi.Handle(54321))
+    with pytest.raises(CodeError, match="0x3039"):  # 12345
+        _ffi.close(_ffi.Handle(12345), 0)
 
 
 def test_importing_loads_nothing(finish: Callable[..., str]) -> None:
