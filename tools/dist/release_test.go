@@ -94,10 +94,10 @@ func TestVersions(t *testing.T) {
 
 func TestOutside(t *testing.T) {
 	got := outside([]string{
-		"PATH=/usr/bin:/bin", "HOME=/root", "HTTPS_PROXY=http://proxy:1", "A3S_LIB=/usr/lib", "PYTHONPATH=/x", "PWD=/tmp",
-		"MINE=/work/a", "LIST=/usr:/work/a", "DEEP=/work/a/build", "NEAR=/work/ab", "npm_config_cache=/x", "PKG_CONFIG_PATH=/x", "GOFLAGS=-mod=mod", "EMPTY=",
-	}, "/work/a")
-	want := []string{"PATH=/usr/bin:/bin", "HOME=/root", "HTTPS_PROXY=http://proxy:1", "NEAR=/work/ab", "npm_config_cache=/x", "EMPTY="}
+		"PATH=/usr/bin:/bin", "HOME=/home/me", "HTTPS_PROXY=http://proxy:1", "A3S_LIB=/usr/lib", "PYTHONPATH=/x", "PWD=/tmp",
+		"MINE=/src/a", "LIST=/usr:/src/a", "DEEP=/src/a/build", "NEAR=/src/ab", "npm_config_cache=/x", "PKG_CONFIG_PATH=/x", "GOFLAGS=-mod=mod", "EMPTY=",
+	}, "/src/a")
+	want := []string{"PATH=/usr/bin:/bin", "HOME=/home/me", "HTTPS_PROXY=http://proxy:1", "NEAR=/src/ab", "npm_config_cache=/x", "EMPTY="}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
