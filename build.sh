@@ -73,7 +73,7 @@ venv() {
   fi
 }
 
-## test                      run all tests: Go with the race detector, C, Python, scenarios; Node and Rust where they are
+## test                      run all tests: Go with the race detector, C, Python, Node, Rust, scenarios, examples
 cmd_test() {
   cmd_build
   venv
@@ -83,21 +83,11 @@ cmd_test() {
   go -C tools test -race -json ./... | python3 .ci/tally.py go build/tools.counts || status=1
   PYTHONPATH=bindings/python build/venv/bin/python -m pytest -q -p no:cacheprovider --junit-xml=build/python.xml bindings/python/tests >&2 || status=1
   python3 .ci/tally.py junit build/python.counts <build/python.xml || status=1
-  if have node bindings/node/run-tests; then
-    A3S_REPORTER=junit bindings/node/run-tests >build/node.xml || status=1
-    python3 .ci/tally.py junit build/node.counts <build/node.xml || status=1
-  fi
-  if have cargo bindings/rust/run-tests; then
-    bindings/rust/run-tests 2>&1 | python3 .ci/tally.py told build/rust.counts || status=1
-  fi
+  A3S_REPORTER=junit bindings/node/run-tests >build/node.xml || status=1
+  python3 .ci/tally.py junit build/node.counts <build/node.xml || status=1
+  bindings/rust/run-tests 2>&1 | python3 .ci/tally.py told build/rust.counts || status=1
   python3 .ci/tally.py sum build/*.counts || status=1
   return $status
-}
-
-# have TOOL TESTS: whether a binding can be tested here; says so if not.
-have() {
-  if [ ! -x "$2" ]; then say "test: $2 is missing: that binding is not tested"; return 1; fi
-  command -v "$1" >/dev/null 2>&1 || { say "test: $1 is missing: $2 is not run"; return 1; }
 }
 
 ## check                     format, vet, staticcheck, floors, freshness, C warnings, types

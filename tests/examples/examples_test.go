@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
 			if _, err := exec.LookPath(l.tool); err != nil {
-				t.Skipf("%s is missing: examples/%s is not run", l.tool, l.name)
+				t.Fatalf("%s is missing; install it to run examples/%s", l.tool, l.name)
 			}
 			out := t.TempDir()
 			if l.build != nil {

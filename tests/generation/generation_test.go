@@ -197,11 +197,10 @@ func (p *place) inC(t *testing.T) {
 	p.says(t, "{\"seen\":\"C saw hello\"}\n", p.copy, program)
 }
 
-// inNode is left out only where the whole binding is not tested: without node.
 func (p *place) inNode(t *testing.T) {
 	modules := filepath.Join(p.root, "bindings", "node", "node_modules")
 	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("node is missing, as in the tests of the binding")
+		t.Fatal("node is missing; install Node 20 or newer")
 	}
 	dir := filepath.Join(p.copy, "bindings", "node")
 	if _, err := os.Stat(filepath.Join(modules, "typescript")); err != nil { // the binding's own tests did not run yet
@@ -220,10 +219,9 @@ func (p *place) inNode(t *testing.T) {
 	p.says(t, "Node saw hello\n", dir, "node", "probe.mjs")
 }
 
-// inRust is left out only where the whole binding is not tested: without cargo.
 func (p *place) inRust(t *testing.T) {
 	if _, err := exec.LookPath("cargo"); err != nil {
-		t.Skip("cargo is missing, as in the tests of the binding")
+		t.Fatal("cargo is missing; install Rust 1.85 or newer")
 	}
 	p.says(t, "Rust saw hello\n", filepath.Join(p.copy, "bindings", "rust"), "cargo", "run", "--quiet", "-p", "a3s-code-core", "--example", "probe")
 }
